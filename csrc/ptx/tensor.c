@@ -282,7 +282,23 @@ is_integer(FloatType t)
     return t > FMT_E5M2;
 }
 
-/* The matrix that a warp's registers hold, as doubles: integers of 32 bits are exact. */
+double
+mma_number(FloatType t, uint64_t bits)
+{
+    return is_integer(t) ? (double)to_integer(t, bits) : fmt_to_double(t, bits);
+}
+
+uint64_t
+mma_result(FloatType t, bool satfinite, double x)
+{
+    if (t != FMT_S32)
+        return fmt_from_double(t, FMT_RN, false, x);
+    if (satfinite)
+        x = x < INT32_MIN ? INT32_MIN : x > INT32_MAX ? INT32_MAX : x;
+    return (uint32_t)(int64_t)x;
+}
+
+/* The matrix that a warp's registers hold. */
 static void
 gather_matrix(double *to, int width, FloatType t, PlaceOf *place,
               const uint64_t (*reg)[32], int n_regs)
@@ -292,20 +308,8 @@ gather_matrix(double *to, int width, FloatType t, PlaceOf *place,
         for (int i = 0; i < n_regs * each; i++) {
             uint64_t x = reg[i / each][lane] >> i % each * bits;
             Place p = place(lane / 4, lane % 4, i);
-            to[p.row * width + p.col] = is_integer(t) ? (double)to_integer(t, x)
-                                                      : fmt_to_double(t, x);
+            to[p.row * width + p.col] = mma_number(t, x);
         }
-}
-
-/* One element of D, from the exact (f64: rounded) sum. */
-static uint64_t
-result(const WarpMma *m, double x)
-{
-    if (m->d != FMT_S32)
-        return fmt_from_double(m->d, FMT_RN, false, x);
-    if (m->satfinite)
-        x = x < INT32_MIN ? INT32_MIN : x > INT32_MAX ? INT32_MAX : x;
-    return (uint32_t)(int64_t)x;
 }
 
 void
@@ -335,7 +339,7 @@ warp_mma_run(const WarpMma *m, uint64_t (*d)[32], const uint64_t (*a)[32],
     for (int lane = 0; lane < 32; lane++)
         for (int i = 0; i < m->d_regs * each; i++) {
             Place p = r->c(lane / 4, lane % 4, i);
-            uint64_t x = result(m, mc[p.row * 8 + p.col]);
+            uint64_t x = mma_result(m->d, m->satfinite, mc[p.row * 8 + p.col]);
             if (i % each)
                 d[i / each][lane] |= x << bits;
             else

@@ -43,6 +43,11 @@ bool warp_mma_decode(WarpMma *m, const char *opcode);
 void warp_mma_run(const WarpMma *m, uint64_t (*d)[32], const uint64_t (*a)[32],
                   const uint64_t (*b)[32], const uint64_t (*c)[32]);
 
+/* An element as a double, exactly, and a sum as an element of D: rounded to nearest, modulo
+ * 2^32, or clamped. */
+double mma_number(FloatType t, uint64_t bits);
+uint64_t mma_result(FloatType t, bool satfinite, double x);
+
 /* ldmatrix and stmatrix: n matrices of 8 x 8 elements of 16 bits. Row r of matrix i is
  * the 16 bytes at row[8 * i + r]: the address that lane 8 * i + r brings. The caller has
  * checked that these 8 * n are aligned and within shared memory; others are not read. */

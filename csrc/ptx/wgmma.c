@@ -26,19 +26,20 @@
  *
  * Registers that anything else has read or written are the product's behind a wgmma.fence.
  *
- * Products are exact in double and a sum is rounded once. The hardware keeps fewer bits.
+ * Products are exact in double and a sum is rounded once. The hardware keeps fewer bits: some
+ * 14 of a sum of float8. Sums of integers are modulo 2^32, or clamped once with .satfinite.
  * Source: PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions"; CUTLASS's canonical
  * layouts.
  */
 #include "ptx/engine.h"
-#include "ptx/formats.h"
 #include "ptx/lanes.h"
+#include "ptx/tensor.h"
 
 enum {
     CHUNK = 16, /* bytes */
     ROWS = 16,  /* of a warp */
     MAX_N = 256,
-    MAX_K = 16,
+    MAX_K = 32,
     A_REGS = 4,
     MAX_OPEN = 256,
     GROUP = 4 /* warps */
@@ -46,9 +47,9 @@ enum {
 
 typedef struct Form {
     int n, k;
-    FloatType type;
-    int elem; /* bytes */
-    bool is_a_regs, trans_a, trans_b, neg_a, neg_b;
+    FloatType a, b, d;
+    int elem; /* bytes of A's and B's */
+    bool is_a_regs, trans_a, trans_b, neg_a, neg_b, satfinite;
 } Form;
 
 /* One that has begun. */
@@ -99,12 +100,11 @@ chunk_address(const Descriptor *d, const Form *f, bool is_mn_major, int mn, int 
 }
 
 static double
-read_number(const Form *f, const uint8_t *p)
+read_number(FloatType t, const uint8_t *p)
 {
     uint32_t bits = 0;
-    memcpy(&bits, p, (size_t)f->elem);
-    return fmt_to_double(f->type,
-                         f->type == FMT_TF32 ? bits & ~UINT32_C(0x1fff) : bits);
+    memcpy(&bits, p, (size_t)fmt_bits(t) / 8);
+    return mma_number(t, bits);
 }
 
 /* A chunk of shared memory, all of which has been written. */
@@ -126,8 +126,8 @@ async_bytes(Lanes *w, const Ins *i, uint64_t at)
  * of successive lines are a core matrix, which the hardware reads at a time: in this order
  * they are counted as one phase. */
 static void
-read_matrix(Lanes *w, const Ins *i, const Form *f, uint64_t bits, bool is_mn_major,
-            int first, int n, double (*out)[MAX_K])
+read_matrix(Lanes *w, const Ins *i, const Form *f, FloatType type, uint64_t bits,
+            bool is_mn_major, int first, int n, double (*out)[MAX_K])
 {
     Descriptor d = descriptor(w, i, bits);
     int t = CHUNK / f->elem, n_lines = is_mn_major ? f->k : n,
@@ -142,7 +142,7 @@ read_matrix(Lanes *w, const Ins *i, const Form *f, uint64_t bits, bool is_mn_maj
             const uint8_t *p = async_bytes(w, i, at);
             for (int e = 0; e < t; e++)
                 out[mn + (is_mn_major ? e : 0)][k + (is_mn_major ? 0 : e)] =
-                    read_number(f, p + e * f->elem);
+                    read_number(type, p + e * f->elem);
             if (++lane == LANES) {
                 lanes_access(w, i, (uint32_t)FULL, SPACE_SHARED, address, CHUNK, false);
                 lane = 0;
@@ -166,7 +166,7 @@ read_registers(const Form *f, const uint64_t (*regs)[LANES], double (*out)[MAX_K
                 uint8_t b[4];
                 memcpy(b, &word, sizeof b);
                 out[l / 4 + 8 * (r & 1)][l % 4 * each + e + f->k / 2 * (r >> 1)] =
-                    read_number(f, b + e * f->elem);
+                    read_number(f->a, b + e * f->elem);
             }
 }
 
@@ -180,24 +180,27 @@ multiply(Lanes *w, const struct OpenMma *p)
     if (f->is_a_regs)
         read_registers(f, p->regs, a);
     else
-        read_matrix(w, i, f, p->a, f->trans_a, rows, ROWS, a);
-    read_matrix(w, i, f, p->b, f->trans_b, 0, f->n, b);
+        read_matrix(w, i, f, f->a, p->a, f->trans_a, rows, ROWS, a);
+    read_matrix(w, i, f, f->b, p->b, f->trans_b, 0, f->n, b);
     double sign = f->neg_a == f->neg_b ? 1 : -1;
-    for (int r = 0; r < f->n / 2; r++) {
-        uint64_t d[LANES];
+    int bits = fmt_bits(f->d), each = 32 / bits;
+    for (int r = 0; r < i->n_out; r++) {
+        uint64_t d[LANES], sums[LANES] = {0};
         lanes_get(w, i->out[r], d);
-        for (int l = 0; l < LANES; l++) {
-            const double *x = a[l / 4 + 8 * (r >> 1 & 1)],
-                         *y = b[r / 4 * 8 + l % 4 * 2 + (r & 1)];
-            double sum = 0;
-            for (int k = 0; k < f->k; k++)
-                sum += x[k] * y[k];
-            sum *= sign;
-            if (p->adds)
-                sum += fmt_to_double(FMT_F32, d[l]);
-            d[l] = fmt_from_double(FMT_F32, FMT_RN, false, sum);
-        }
-        lanes_put(w, i->out[r], (uint32_t)FULL, d);
+        for (int l = 0; l < LANES; l++)
+            for (int at = r * each; at < (r + 1) * each; at++) {
+                const double *x = a[l / 4 + 8 * (at >> 1 & 1)],
+                             *y = b[at / 4 * 8 + l % 4 * 2 + (at & 1)];
+                int shift = at % each * bits;
+                double sum = 0;
+                for (int k = 0; k < f->k; k++)
+                    sum += x[k] * y[k];
+                sum *= sign;
+                if (p->adds)
+                    sum += mma_number(f->d, d[l] >> shift);
+                sums[l] |= mma_result(f->d, f->satfinite, sum) << shift;
+            }
+        lanes_put(w, i->out[r], (uint32_t)FULL, sums);
     }
 }
 
@@ -421,33 +424,81 @@ dec_choice(Dec *d, int k, int first, int second)
     return v == second;
 }
 
-static void
-dec_mma_async(Dec *d)
+/* The next modifier that is a type of numbers; FMT_N_TYPES: none is left. */
+static FloatType
+dec_format(Dec *d)
 {
-    Form *f = dec_more(d, sizeof *f);
-    static const char *const types[] = {"bf16", "f16", "tf32"};
+    for (int k = 0; k < d->n_mods; k++) {
+        FloatType t = fmt_named(d->mod[k], (int)strlen(d->mod[k]));
+        if (!d->used[k] && t != FMT_N_TYPES) {
+            d->used[k] = true;
+            return t;
+        }
+    }
+    return FMT_N_TYPES;
+}
+
+/* What may be multiplied: A and B are of one row's types, D is of its sums. */
+typedef struct Kind {
+    FloatType of[2], sums[2]; /* the same twice: there is one */
+    bool may_trans;
+} Kind;
+
+static const Kind kinds[] = {
+    {{FMT_F16, FMT_F16}, {FMT_F32, FMT_F16}, true},
+    {{FMT_BF16, FMT_BF16}, {FMT_F32, FMT_F32}, true},
+    {{FMT_TF32, FMT_TF32}, {FMT_F32, FMT_F32}, false},
+    {{FMT_E4M3, FMT_E5M2}, {FMT_F32, FMT_F16}, false},
+    {{FMT_S8, FMT_U8}, {FMT_S32, FMT_S32}, false},
+};
+
+static const Kind *
+find_kind(const Form *f)
+{
+    for (size_t r = 0; r < sizeof kinds / sizeof *kinds; r++) {
+        const FloatType *of = kinds[r].of, *sums = kinds[r].sums;
+        if ((f->a == of[0] || f->a == of[1]) && (f->b == of[0] || f->b == of[1]) &&
+            (f->d == sums[0] || f->d == sums[1]))
+            return &kinds[r];
+    }
+    return NULL;
+}
+
+static void
+dec_shape(Dec *d, Form *f)
+{
     char shape[24];
     for (int n = 8; n <= MAX_N && !f->n; n += 8)
-        for (int k = 8; k <= 16; k += 8) {
+        for (int k = 8; k <= MAX_K; k += 8) {
             snprintf(shape, sizeof shape, "m64n%dk%d", n, k);
             if (dec_has(d, shape))
                 f->n = n, f->k = k;
         }
-    bool is_f32 = dec_has(d, "f32");
-    int type = -1;
-    for (int t = 0; t < 3; t++)
-        if (dec_has(d, types[t]))
-            type = t;
-    if (!f->n || !is_f32 || type < 0 || !dec_has(d, types[type]))
+}
+
+static void
+dec_mma_async(Dec *d)
+{
+    Form *f = dec_more(d, sizeof *f);
+    dec_shape(d, f);
+    f->d = dec_format(d), f->a = dec_format(d), f->b = dec_format(d);
+    const Kind *kind = find_kind(f);
+    if (!f->n || !kind)
         dec_unknown(d, "this product is not simulated");
-    f->type = fmt_named(types[type], (int)strlen(types[type]));
-    f->elem = type == 2 ? 4 : 2;
+    bool is_integer = f->d == FMT_S32;
+    f->elem = fmt_bits(f->a) / 8;
+    f->satfinite = is_integer && dec_has(d, "satfinite");
     if (f->k * f->elem != 2 * CHUNK)
         dec_fail(d, "no such form");
+    if (is_integer && f->n % 16 && f->n != 8 && f->n != 24)
+        dec_fail(d, "a product of integers has 8, 24 or a multiple of 16 columns");
     Opd *out = &d->opd[0], *a = &d->opd[1];
     f->is_a_regs = a->kind == OPD_VEC;
-    int trans = f->elem == 4 ? 0 : f->is_a_regs ? 1 : 2;
-    if (d->n_opds != 6 + trans || out->kind != OPD_VEC || out->n_parts != f->n / 2 ||
+    int scales = is_integer ? 0 : 2, trans = !kind->may_trans ? 0
+                                             : f->is_a_regs   ? 1
+                                                              : 2;
+    if (d->n_opds != 4 + scales + trans || out->kind != OPD_VEC ||
+        out->n_parts != f->n * fmt_bits(f->d) / 64 ||
         (f->is_a_regs && a->n_parts != A_REGS))
         dec_fail(d, "no such operands");
     for (int r = 0; r < out->n_parts; r++)
@@ -459,8 +510,10 @@ dec_mma_async(Dec *d)
         dec_in(d, 1, 8);
     dec_in(d, 2, 8);
     dec_in(d, 3, 1);
-    f->neg_a = dec_choice(d, 4, 1, -1);
-    f->neg_b = dec_choice(d, 5, 1, -1);
+    if (scales) {
+        f->neg_a = dec_choice(d, 4, 1, -1);
+        f->neg_b = dec_choice(d, 5, 1, -1);
+    }
     if (trans)
         f->trans_b = dec_choice(d, 5 + trans, 0, 1);
     if (trans == 2)

@@ -33,7 +33,7 @@ CAPS = {
     "csrc/layout": 1650,
     "csrc/module": 1720,
     "csrc/passes": 10630,
-    "csrc/ptx": 12340,
+    "csrc/ptx": 12370,
     "csrc/runtime": 9810,
     "csrc/runtime/emu": 320,
     "csrc/tools": 3100,

@@ -1,0 +1,263 @@
+"""Products of a warpgroup whose elements have 8 bits, beside NumPy.
+
+A program's threads copy the bytes of shared memory, which lie there as a test wants them,
+load the sums and perhaps A, multiply slice after slice, and store the sums.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from simulated import Fault, available, kernel, launch, library, put
+from test_ptxsim_float8 import decoded
+
+pytestmark = pytest.mark.skipif(not available(), reason="no build/libptxsim.so")
+
+FLOATS, INTEGERS = ("e4m3", "e5m2"), ("s8", "u8")
+SUMS = {"f32": np.float32, "f16": np.float16, "s32": np.int32}
+LINES = (16, 128, 64, 32)  # bytes of a line, by the number of the swizzle
+
+
+class Form(NamedTuple):
+    d: str
+    a: str
+    b: str
+    n: int
+    swizzle: int  # of a descriptor: 0 none, 1 of 128 bytes, 2 of 64, 3 of 32
+    in_registers: bool = False
+    satfinite: bool = False
+    signs: str = "1, 1"
+    adds: bool = True
+
+    @property
+    def slices(self) -> int:
+        return max(LINES[self.swizzle] // 32, 1)
+
+    @property
+    def group(self) -> int:
+        """Bytes from eight rows to the next eight; in small forms there is a gap."""
+        return 8 * LINES[self.swizzle] * (2 if self.n <= 32 else 1)
+
+    @property
+    def op(self) -> str:
+        cut = ".satfinite" if self.satfinite else ""
+        types = f"{self.d}.{self.a}.{self.b}"
+        return f"wgmma.mma_async.sync.aligned.m64n{self.n}k32{cut}.{types}"
+
+
+def values(bits: np.ndarray, t: str) -> np.ndarray:
+    if t in INTEGERS:
+        return bits.view(np.int8 if t == "s8" else np.uint8).astype(np.float64)
+    with np.errstate(invalid="ignore"):  # of NaNs
+        x = decoded(bits, f"float8_{t}{'fn' if t == 'e4m3' else ''}")
+        return x.astype(np.float64)
+
+
+def numbers(t: str, shape: tuple[int, int], seed: int) -> np.ndarray:
+    """Bytes; of floats those whose products' sums a double has exactly."""
+    every = np.arange(256, dtype=np.uint8)
+    if t in FLOATS:
+        size = np.abs(values(every, t))
+        every = every[(size == 0) | (size >= 2.0**-6) & (size <= 16)]
+    return np.random.default_rng(seed).choice(every, shape)
+
+
+def laid_out(x: np.ndarray, form: Form) -> np.ndarray:
+    """Rows of bytes as a descriptor finds them, eight of them behind each other. A chunk of
+    16 bytes changes its place by the row; without a swizzle, eight chunks of a column
+    stand together."""
+    line = LINES[form.swizzle]
+    chunks = x.reshape(len(x) // 8, 8, -1, 16)
+    if not form.swizzle:
+        return chunks.transpose(2, 0, 1, 3).reshape(-1)
+    out = np.zeros((len(chunks), form.group), np.uint8)
+    for r in range(8):
+        for c in range(line // 16):
+            to = 16 * (c ^ (r * line // 128)) + r * line
+            out[:, to : to + 16] = chunks[:, r, c]
+    return out.reshape(-1)
+
+
+def descriptor(name: str, at: int, rows: int, form: Form) -> str:
+    lbo, sbo = (16, form.group) if form.swizzle else (16 * rows, 128)
+    rest = form.swizzle << 62 | sbo // 16 << 32 | lbo // 16 << 16
+    return f"""
+    add.u32 %v, %s, {at};
+    and.b32 %v, %v, 0x3ffff;
+    shr.b32 %v, %v, 4;
+    cvt.u64.u32 {name}, %v;
+    or.b64 {name}, {name}, {rest:#x};"""
+
+
+def room(rows: int, form: Form) -> int:
+    """Bytes of a matrix of so many rows, up to where the next may begin."""
+    n = rows // 8 * form.group if form.swizzle else rows * 32
+    return -(-n // 1024) * 1024
+
+
+def text(form: Form) -> str:
+    """%p0: shared memory; %p1: A's registers; %p2: the sums, register by register."""
+    n_sums = form.n // (4 if form.d == "f16" else 2)
+    n_bytes = room(64, form) + room(form.n, form)
+    sums = ", ".join(f"%d{r}" for r in range(n_sums))
+    body = f"""
+    .reg .pred %more, %adds;
+    .reg .b32 %s, %v, %k, %x, %d<{n_sums}>, %a<{4 * form.slices}>;
+    .reg .b64 %from, %desc_a, %desc_b;
+    mov.u32 %s, smem;
+    shl.b32 %k, %t, 2;
+next:
+    cvt.u64.u32 %from, %k;
+    add.u64 %from, %from, %p0;
+    ld.global.b32 %v, [%from];
+    add.u32 %x, %s, %k;
+    st.shared.b32 [%x], %v;
+    add.u32 %k, %k, 512;
+    setp.lt.u32 %more, %k, {n_bytes};
+    @%more bra next;
+    fence.proxy.async.shared::cta;
+    bar.sync 0;
+    mad.wide.u32 %at1, %t, 4, %p1;
+    mad.wide.u32 %at2, %t, 4, %p2;
+"""
+    for r in range(n_sums):
+        body += f"    ld.global.b32 %d{r}, [%at2 + {512 * r}];\n"
+    for r in range(4 * form.slices):
+        body += f"    ld.global.b32 %a{r}, [%at1 + {512 * r}];\n"
+    body += descriptor("%desc_a", 0, 64, form)
+    body += descriptor("%desc_b", room(64, form), form.n, form)
+    body += "\n    setp.eq.b32 %adds, 0, 0;\n    wgmma.fence.sync.aligned;\n"
+    for s in range(form.slices):
+        a = "{" + ", ".join(f"%a{4 * s + r}" for r in range(4)) + "}"
+        tail = "" if form.d == "s32" else f", {form.signs}"
+        adds = "%adds" if form.adds or s else "0"
+        body += (
+            f"    {form.op} {{{sums}}}, {a if form.in_registers else '%desc_a'}, "
+            f"%desc_b, {adds}{tail};\n"
+            "    add.u64 %desc_a, %desc_a, 2;\n    add.u64 %desc_b, %desc_b, 2;\n"
+        )
+    body += "    wgmma.commit_group.sync.aligned;\n"
+    body += "    wgmma.wait_group.sync.aligned 0;\n"
+    for r in range(n_sums):
+        body += f"    st.global.b32 [%at2 + {512 * r}], %d{r};\n"
+    return kernel(body, 3)
+
+
+def of_a(a: np.ndarray) -> np.ndarray:
+    """Registers of A: [slice, half of k, half of the rows], then threads."""
+    parts = a.reshape(
+        4, 2, 8, -1, 2, 4, 4
+    )  # warp, half, row; slice, half, thread, byte
+    return np.ascontiguousarray(parts.transpose(3, 4, 1, 0, 2, 5, 6))
+
+
+def of_sums(x: np.ndarray) -> np.ndarray:
+    """Registers of sums, then threads; two sums of 16 bits are a register."""
+    parts = x.reshape(4, 2, 8, -1, 4, 2)  # warp, half, row; columns, thread, column
+    order = (3, 1, 0, 2, 4, 5) if x.itemsize == 2 else (3, 1, 5, 0, 2, 4)
+    return np.ascontiguousarray(parts.transpose(order))
+
+
+class Problem:
+    def __init__(self, form: Form) -> None:
+        depth = 32 * form.slices
+        a, b = numbers(form.a, (64, depth), 1), numbers(form.b, (form.n, depth), 2)
+        rng = np.random.default_rng(3)
+        if form.d == "s32":  # some overflow
+            c = rng.integers(2**31 - 10**5, 2**31, (64, form.n)).astype(np.int32)
+            c *= rng.choice([-1, 1], c.shape).astype(np.int32)
+        else:
+            c = rng.integers(-64, 65, (64, form.n)).astype(SUMS[form.d])
+        image = np.zeros(room(64, form) + room(form.n, form), np.uint8)
+        for x, at in ((a, 0), (b, room(64, form))):
+            there = laid_out(x, form)
+            image[at : at + there.size] = there
+        self.a, self.b, self.c, self.form = a, b, c, form
+        self.there = [put(x, "sm_90a") for x in (image, of_a(a), of_sums(c))]
+        self.n_bytes = image.size
+
+    def want(self) -> np.ndarray:
+        """Each slice is added and rounded once, or cut."""
+        f, total = self.form, self.c.astype(np.float64)
+        if not f.adds:
+            total[...] = 0
+        sign = -1 if f.signs in ("-1, 1", "1, -1") else 1
+        for k in range(0, self.a.shape[1], 32):
+            x = values(self.a[:, k : k + 32], f.a)
+            total += sign * (x @ values(self.b[:, k : k + 32], f.b).T)
+            if f.satfinite:
+                total = total.clip(-(2**31), 2**31 - 1)
+            elif f.d == "s32":
+                total = (total.astype(np.int64) & 2**32 - 1).astype("u4").view("i4")
+                total = total.astype(np.float64)
+            else:
+                total = total.astype(SUMS[f.d]).astype(np.float64)
+        return total.astype(SUMS[f.d])
+
+    def run(self, ptx: str) -> np.ndarray:
+        launch(ptx, *self.there, block=128, shared=self.n_bytes)
+        return self.there[2].array
+
+    def why(self, ptx: str) -> str:
+        """What a checked launch of other PTX is refused for."""
+        lib = library()
+        self.run(text(self.form))
+        again = lib.ptxsim_again
+        again.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_uint64]
+        failed = again(lib.ptxsim_keep(), ptx.encode(), 0)
+        why = lib.ptxsim_error().decode() if failed else ""
+        assert failed >= 0, why
+        return why
+
+
+def check(form: Form) -> None:
+    problem = Problem(form)
+    got = problem.run(text(form))
+    np.testing.assert_array_equal(got, of_sums(problem.want()))
+    assert not problem.why(text(form))
+
+
+MIXES = [(d, a, b) for d in ("f32", "f16") for a in FLOATS for b in FLOATS]
+MIXES += [("s32", a, b) for a in INTEGERS for b in INTEGERS]
+
+
+@pytest.mark.parametrize("in_registers", (False, True), ids=("", "registers"))
+@pytest.mark.parametrize("swizzle", range(4))
+@pytest.mark.parametrize("d,a,b", MIXES)
+def test_types(d: str, a: str, b: str, swizzle: int, in_registers: bool) -> None:
+    check(Form(d, a, b, 24, swizzle, in_registers))
+
+
+@pytest.mark.parametrize("n", (8, 16, 24, 32, 40, 48, 120, 128, 248, 256))
+@pytest.mark.parametrize("d,a", (("f32", "e4m3"), ("f16", "e5m2"), ("s32", "s8")))
+def test_columns(d: str, a: str, n: int) -> None:
+    form = Form(d, a, a, n, 1)
+    if d == "s32" and n in (40, 120, 248):
+        with pytest.raises(
+            Fault, match="integers has 8, 24 or a multiple of 16 columns"
+        ):
+            check(form)
+    else:
+        check(form)
+
+
+@pytest.mark.parametrize("a,b", [m[1:] for m in MIXES if m[0] == "s32"])
+def test_integers_that_are_cut(a: str, b: str) -> None:
+    form = Form("s32", a, b, 16, 2, satfinite=True)
+    want = Problem(form).want()
+    assert (want == 2**31 - 1).any() or (want == -(2**31)).any()
+    check(form)
+
+
+@pytest.mark.parametrize("signs", ("-1, 1", "1, -1", "-1, -1"))
+@pytest.mark.parametrize("d", ("f32", "f16"))
+def test_signs(d: str, signs: str) -> None:
+    check(Form(d, "e4m3", "e5m2", 16, 3, signs=signs))
+
+
+@pytest.mark.parametrize("d,a", (("f32", "e5m2"), ("f16", "e4m3"), ("s32", "u8")))
+def test_sums_that_begin(d: str, a: str) -> None:
+    check(Form(d, a, a, 16, 0, adds=False))
