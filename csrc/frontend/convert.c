@@ -163,15 +163,19 @@ fe_cast(Fe *f, Val *v, Elem e, int rounding)
         }
         return ir_bitcast(&f->b, v, ty_with_elem(f->c, v->type, e));
     }
+    uint64_t bits;
     if (from == e)
         return v;
+    if (fe_is_f8(e) && elem_is_int(from) && ir_is_const(v, &bits)) {
+        v = cast_once(f, v, E_F32, ROUND_RTNE); /* `other=0`, which is a number */
+        from = E_F32;
+    }
     if ((fe_is_f8(from) && elem_is_int(e)) || (fe_is_f8(e) && elem_is_int(from))) {
         err_help(f->c, "convert through tl.float32");
         fail(f, TYPE, "there is no conversion from %s to %s", elem_info[from].text,
              elem_info[e].text);
     }
     if (e == E_I1) {
-        uint64_t bits;
         if (ir_is_const(v, &bits))
             return cast_once(f, v, e, ROUND_RTNE);
         return ir_bin(&f->b, OP_NE, v, ir_const_int(&f->b, v->type, 0));

@@ -239,3 +239,19 @@ def looped_kernel(x, n):
 def test_carried_arithmetic():
     with pytest.raises(tegula.CompileError, match=r"'\+' is not available on f8e5m2"):
         looped_kernel.lower("*fp8e5", "i32")
+
+
+@tegula.jit
+def masked_kernel(x, y, n):
+    i = tl.arange(0, 16)
+    pointer: tl.constexpr = tl.pointer_type(tl.float8e4nv)
+    v = tl.load(x.to(pointer) + i, mask=i < n, other=2)
+    tl.store(y + i, v.to(tl.float32))
+
+
+@everywhere
+def test_a_number_that_is_no_float(target):
+    """Code 0x38 is 1."""
+    y = np.zeros(16, np.float32)
+    masked_kernel[(1,)](np.full(16, 0x38, np.uint8), y, 5)
+    assert y.tolist() == [1.0] * 5 + [2.0] * 11
