@@ -146,8 +146,11 @@ dot_plan(Func *f, const Op *dot, DotPlan *p)
     bool chained = has_chained_dot(f->body);
     int kw = (int)ir_attr(dot, ATTR_KW);
     p->is_mma = true;
-    if (!hopper_dot(f, dot, p))
+    if (!hopper_dot(f, dot, p)) {
+        p->operand[0] = a->elem;
+        p->operand[1] = b->elem;
         return;
+    }
     p->kw = kw ? kw : mma_shape[p->kind].kw;
     if (is_f8(a->elem) && p->operand[0] == E_F16 && k >= 32 && !chained)
         p->kw = 4; /* a word of what they are in memory */

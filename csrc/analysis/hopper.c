@@ -8,8 +8,12 @@
  *
  * A stays in registers where it was computed there (attention's probabilities); where it was
  * loaded it is read out of the slot that it was copied to: of 32-bit elements that run along M, word
- * by word into registers, as descriptors know them along K alone. passes/swap_dots.c brings
- * products into the one of two ways that this file takes.
+ * by word into registers, as descriptors know them along K alone. Of 8 bits both must run along K.
+ * passes/swap_dots.c brings products into the one of two ways that this file takes.
+ *
+ * Tensor cores sum products of float8 in fewer bits than float32 has. Such a sum is taken where the
+ * kernel gives its accumulator to `tl.dot`, as Triton does; `acc += tl.dot(a, b)` is added in float32
+ * (passes/fuse_dot.c), and max_num_imprecise_acc below K, too, by level 1, which is exact.
  *
  * One place answers, before layouts are given, and nobody behind it may change its mind.
  * The option `hopper` says how far to go: "1" is mma.sync everywhere, "2" is wgmma, "2,0"
@@ -21,6 +25,9 @@
  * has no copies of tensors.
  */
 #include "analysis/analysis.h"
+
+#define GROUP_TYPES                                                                    \
+    "wgmma is for f16, bf16, tf32 and float8 summed as f32, and for int8"
 
 enum {
     GROUP = 2,      /* log2 of the warps of a warpgroup */
@@ -172,17 +179,19 @@ runs_along(FactTable *t, const Val *v, int dim)
 }
 
 /* Operands of 16 bits may lie either way. Of all others B must run along K, as A does unless
- * each thread reads its words. is_words: it does. */
+ * each thread reads its words, of 32 bits. is_words: it does. */
 static bool
 lie_right(Func *f, const Op *dot, bool is_a_regs, bool *is_words)
 {
     enum { K_OF_B, K_OF_A };
+    int bytes = elem_info[arg(dot, 0)->type->elem].bytes;
     *is_words = false;
-    if (elem_info[arg(dot, 0)->type->elem].bytes == 2)
+    if (bytes == 2)
         return true;
     FactTable *t = facts_new(f);
-    *is_words = !is_a_regs && !runs_along(t, arg(dot, 0), K_OF_A);
-    return runs_along(t, arg(dot, 1), K_OF_B);
+    bool is_a_along_k = is_a_regs || runs_along(t, arg(dot, 0), K_OF_A);
+    *is_words = !is_a_along_k && bytes == 4;
+    return (is_a_along_k || *is_words) && runs_along(t, arg(dot, 1), K_OF_B);
 }
 
 /* Layouts are given: does A lie in its slot as no descriptor says? */
@@ -194,15 +203,27 @@ is_read_by_words(const Type *a)
     return a->slots && bytes == 4 && !layout_wgmma(a->layout, 0, 64, bytes, &w);
 }
 
+static bool
+is_group_f8(Elem e)
+{
+    return e == E_F8E4M3 || e == E_F8E5M2;
+}
+
 static const char *
 refused_types(const Op *dot)
 {
     const Type *a = arg(dot, 0)->type, *acc = result(dot, 0)->type;
-    bool is_tf32 = a->elem == E_F32 && ir_attr(dot, ATTR_PRECISION) == PREC_TF32;
-    if (acc->rank == 2 && acc->elem == E_F32 &&
-        (is_tf32 || a->elem == E_F16 || a->elem == E_BF16))
+    Elem b = arg(dot, 1)->type->elem;
+    bool is_f8 = is_group_f8(a->elem) && is_group_f8(b),
+         is_tf32 = a->elem == E_F32 && ir_attr(dot, ATTR_PRECISION) == PREC_TF32;
+    if (is_f8 && ir_attr(dot, ATTR_IMPRECISE))
+        return "its sums of float8 are longer than max_num_imprecise_acc";
+    if (acc->rank == 2 && (a->elem == E_I8 ? acc->elem == E_I32
+                                           : acc->elem == E_F32 && (is_tf32 || is_f8 ||
+                                                                    a->elem == E_F16 ||
+                                                                    a->elem == E_BF16)))
         return NULL;
-    return "wgmma is for f16, bf16 and tf32 summed as f32";
+    return GROUP_TYPES;
 }
 
 const char *
@@ -228,8 +249,11 @@ hopper_dot(Func *f, const Op *dot, DotPlan *p)
         is_words = is_settled && is_read_by_words(a);
     if (is_settled ? !arg(dot, 1)->type->slots
                    : !lie_right(f, dot, is_a_regs, &is_words))
-        return bytes == 2 ? "wgmma is for f16, bf16 and tf32 summed as f32"
-                          : "wgmma takes 32-bit operands that run along K in memory";
+        return bytes == 2 ? GROUP_TYPES
+                          : str_printf(f->c->arena,
+                                       "wgmma takes %d-bit operands that run along "
+                                       "K in memory",
+                                       8 * bytes);
     p->is_wgmma = true;
     p->kw = 4 / bytes;
     p->is_a_regs = is_a_regs;

@@ -316,11 +316,25 @@ change_wgmma(Assign *s, Op *o, const DotPlan *p)
     share_operand(s, o, 1, p);
 }
 
+/* Says for compiled.report why a dot is none of warpgroups, on a chip that has them. */
+static void
+report_level_1(Func *f, const Op *dot)
+{
+    DotPlan p;
+    HopperPlan plan = hopper_plan(f);
+    const char *why = plan.level > 1 ? hopper_dot(f, dot, &p) : plan.why_not;
+    if (why)
+        ir_report(f, dot->loc, "dot",
+                  str_printf(f->c->arena, "level 1, no wgmma: %s", why));
+}
+
 static void
 change_dot(Assign *s, Op *o)
 {
     DotPlan p;
     dot_plan(s->f, o, &p);
+    if (!p.is_wgmma) /* while the operands are of their own types */
+        report_level_1(s->f, o);
     give_wishes(s, o->results, 1);
     demand_arg(s, o, 2, o->results[0]->type->layout);
     if (p.is_wgmma) {

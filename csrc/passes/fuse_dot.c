@@ -8,6 +8,9 @@
  *
  * Rule 1: both in one block, and the dot used by the sum alone: it is never done twice.
  * Rule 2: not where the user asks for partial sums (max_num_imprecise_acc).
+ * Rule 3: float8 that warpgroups multiply is summed in fewer bits than float32 has, so what the
+ *         user adds in float32 stays an addition. Where registers do not hold both sums, the
+ *         product is left to level 1, which is exact.
  */
 #include "passes/passes.h"
 
@@ -21,6 +24,22 @@ is_fusable(const Val *v, const Op *sum)
            ir_is_const(arg(d, 2), &bits) && bits == 0;
 }
 
+/* Would the sum of the dot be a short one? Then this is no place for it. */
+static bool
+stays_apart(Func *f, Op *dot)
+{
+    enum { MAX_BOTH = 192 }; /* words of a thread */
+    DotPlan p = {0};
+    const Type *a = arg(dot, 0)->type, *t = result(dot, 0)->type;
+    if (elem_info[a->elem].bits != 8 || !elem_is_float(a->elem) ||
+        hopper_dot(f, dot, &p))
+        return false;
+    if (2 * ty_numel(t) / (32 * f->team_warps) <= MAX_BOTH)
+        return true;
+    ir_set_attr(dot, ATTR_IMPRECISE, a->shape[1]);
+    return false;
+}
+
 void
 pass_fuse_dot(Func *f)
 {
@@ -31,6 +50,8 @@ pass_fuse_dot(Func *f)
         if (!is_fusable(arg(o, i), o))
             continue;
         Op *dot = arg(o, i)->def;
+        if (stays_apart(f, dot))
+            continue;
         ir_move_before(dot, o);
         ir_set_arg(dot, 2, arg(o, 1 - i));
         if (!result(dot, 0)->name)

@@ -335,20 +335,6 @@ group_text(Func *f, const Op *dot, bool is_behind)
     return str_printf(f->c->arena, "%s%s", level, when);
 }
 
-/* What became of a dot on a chip that has wgmma, for compiled.report. */
-static void
-report(Func *f, const Op *dot, bool is_behind)
-{
-    DotPlan p;
-    const char *why_not = hopper_plan(f).why_not;
-    if (is_group_dot(dot))
-        ir_report(f, dot->loc, "dot", group_text(f, dot, is_behind));
-    else if (why_not ||
-             (hopper_plan(f).level > 1 && (why_not = hopper_dot(f, dot, &p))))
-        ir_report(f, dot->loc, "dot",
-                  str_printf(f->c->arena, "level 1, no wgmma: %s", why_not));
-}
-
 static void
 start_block(Func *f, Block *b)
 {
@@ -362,10 +348,9 @@ start_block(Func *f, Block *b)
         bool stays_open = is_behind && o->op == OP_DOT &&
                           outlasts(arg(o, 0), b->owner) &&
                           outlasts(arg(o, 1), b->owner);
-        if (o->op == OP_DOT)
-            report(f, o, stays_open);
         if (!is_group_dot(o))
             continue;
+        ir_report(f, o->loc, "dot", group_text(f, o, stays_open));
         /* It goes elsewhere, and all that follows it would be missed. */
         while (next && (next == release_of(o, 0) || next == release_of(o, 1)))
             next = next->next;

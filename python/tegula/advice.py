@@ -15,9 +15,10 @@ FIXES = (
     ("a warpgroup is 4 warps", "launch with num_warps=4 or 8"),
     ("a warpgroup's share is", "blocks of 64 rows for every 4 warps, or more"),
     ("leave no registers", "smaller blocks, or more warps"),
+    ("max_num_imprecise_acc", "tl.dot(a, b, acc), whose sum is a short one"),
     ("run along K in memory", "store that operand transposed, or cast it to 16 bits"),
     (
-        "wgmma is for f16, bf16 and tf32",
+        "wgmma is for f16, bf16, tf32",
         'cast the operands to 16 bits, or input_precision="tf32"',
     ),
     ("the program is a cluster's", "num_ctas=1"),

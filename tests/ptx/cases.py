@@ -65,6 +65,7 @@ CASES = [
     Case("matmul by roles", f"{TESTS}roles.py:matmul", f"{H} {H} {H} {MNK}", sizes(128, 256, 64, TURNED=False, num_warps=8, hopper="3"), False),
     Case("matmul tf32 by roles", f"{TESTS}roles.py:matmul", f"{F} {F} {F} {MNK}", sizes(128, 256, 32, TURNED=False, num_warps=8, hopper="3"), False),
     Case("few rows by roles", f"{TESTS}roles.py:matmul", f"{H} {H} {H} {MNK}", sizes(16, 128, 64, TURNED=False, num_warps=4, hopper="3"), False),
+    Case("matmul float8 by roles", f"{TESTS}roles.py:matmul", f"*fp8e4nv:16 *fp8e4nv:16 {F} {MNK}", sizes(128, 256, 128, TURNED=True, num_warps=8, hopper="3"), False),
     Case("attention by roles", f"{TESTS}roles.py:attention", f"{H} {H} {H} {H} i32:16", {"BM": 128, "BN": 64, "D": 128, "CAUSAL": True, "num_warps": 8, "hopper": "3"}, False),
     Case("matmul bf16", MATMUL, f"{B} {B} {B} {MNK} {STRIDES}", blocks(64, 64, 32, tl.float32), False),
     Case("matmul f32", MATMUL, f"{F} {F} {F} {MNK} {STRIDES}", blocks(64, 64, 32, tl.float32), False),

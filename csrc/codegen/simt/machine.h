@@ -29,7 +29,7 @@ typedef struct Access { /* one load, store or atomic of one thread */
 /* Instructions of a warpgroup, one after the other along k: 64 rows, `columns` columns, each 32
  * bytes of k. */
 typedef struct Wgmma {
-    Elem elem;
+    Elem elem, elem_b; /* they differ in float8 alone */
     int columns;
     bool is_first;       /* the first one overwrites the accumulators */
     WgmmaOperand a, b;   /* a: unless it is in registers */

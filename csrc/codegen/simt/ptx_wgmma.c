@@ -27,15 +27,28 @@ descriptor(Ll *l, const WgmmaOperand *w, Lv first, int offset)
                   : at;
 }
 
-/* The instruction of one step; a: its words of A, NULL: A is in shared memory. */
+static const char *
+type_text(Elem e)
+{
+    return e == E_BF16     ? "bf16"
+           : e == E_F16    ? "f16"
+           : e == E_F8E4M3 ? "e4m3"
+           : e == E_F8E5M2 ? "e5m2"
+           : e == E_I8     ? "s8"
+                           : "tf32";
+}
+
+/* The instruction of one step; a: its words of A, NULL: A is in shared memory. Of 16 bits alone
+ * operands may be transposed, and integers have no sign to turn. */
 static void
 add_step(Asm *x, const Wgmma *w, int step, const Lv *a)
 {
     Ll *l = x->l;
-    bool is_tf32 = w->elem == E_F32; /* no transposition: both run along K */
-    const char *type = w->elem == E_BF16 ? "bf16" : is_tf32 ? "tf32" : "f16";
-    asm_text(x, "%swgmma.mma_async.sync.aligned.m64n%dk%d.f32.%s.%s ",
-             step ? "\n\t" : "", w->columns, is_tf32 ? 8 : 16, type, type);
+    int bytes = elem_info[w->elem].bytes;
+    bool is_integer = w->elem == E_I8;
+    asm_text(x, "%swgmma.mma_async.sync.aligned.m64n%dk%d.%s.%s.%s ",
+             step ? "\n\t" : "", w->columns, 32 / bytes, is_integer ? "s32" : "f32",
+             type_text(w->elem), type_text(w->elem_b));
     asm_vector(x, 0, w->columns / 2);
     /* LLVM numbers what is tied as operands of its own, behind the others. */
     if (a) {
@@ -49,10 +62,12 @@ add_step(Asm *x, const Wgmma *w, int step, const Lv *a)
         asm_text(x, ", $%d", asm_in(x, from));
     }
     Lv from = descriptor(l, &w->b, w->b_first, w->b_offset[step]);
-    asm_text(x, ", $%d, %d, 1, 1", asm_in(x, from), step || !w->is_first);
-    if (!a && !is_tf32)
+    asm_text(x, ", $%d, %d", asm_in(x, from), step || !w->is_first);
+    if (!is_integer)
+        asm_text(x, ", 1, 1");
+    if (!a && bytes == 2)
         asm_text(x, ", %d", w->a.is_mn_major);
-    if (!is_tf32)
+    if (bytes == 2)
         asm_text(x, ", %d", w->b.is_mn_major);
     asm_text(x, ";");
 }
@@ -65,7 +80,7 @@ ptx_wgmma(Ll *l, const Wgmma *w, Lv *d, Lv (*a)[4])
     int n = w->columns / 2;
     Asm x = asm_new(l);
     for (int i = 0; i < n; i++)
-        asm_out_early(&x, l->f32);
+        asm_out_early(&x, w->elem == E_I8 ? l->i32 : l->f32);
     for (int i = 0; i < w->n_steps; i++)
         add_step(&x, w, i, a ? a[i] : NULL);
     for (int i = 0; i < n; i++)

@@ -10,7 +10,8 @@
  *
  * An operand in shared memory is a descriptor: constants that layout_wgmma found, and the
  * address, of which a warpgroup's part is computed once and the rest of the steps added. An
- * operand A in registers is the fragment of mma m16n8k16 (tf32: m16n8k8), a warp's 16 rows.
+ * operand A in registers is the fragment of mma m16n8k16 (tf32: m16n8k8, 8 bits: m16n8k32), a
+ * warp's 16 rows.
  *
  * 32-bit elements that run along M are no operand as they lie. Their words are read out of shared
  * memory into two sets of registers in turn, a part of the steps each:
@@ -135,19 +136,25 @@ register_of(const Product *p, const Layout *l, int row, int k, int i)
     return (int)r;
 }
 
-/* Those of an operand in registers. */
+/* The word that the elements of v in the registers from `first` on make. */
+static Lv
+packed_word(Sim *s, const Val *v, int first)
+{
+    int each = 4 / elem_info[v->type->elem].bytes;
+    Lv elem[4];
+    for (int e = 0; e < each; e++)
+        elem[e] = sim_reg(s, v, first + e);
+    return sim_pack_word(s, v->type, elem, each);
+}
+
+/* Those of an operand in registers: neighbours along k are a layout's first bits. */
 static void
 register_words(const Product *p, int row, int k, Lv word[4])
 {
     Sim *s = p->s;
     const Val *v = arg(p->o, 0);
-    int each = 4 / p->elem_bytes;
     for (int i = 0; i < 4; i++) {
-        Lv elem[2];
-        int first = register_of(p, v->type->layout, row, k, i);
-        for (int e = 0; e < each; e++) /* neighbours along k are a layout's first bit */
-            elem[e] = sim_reg(s, v, first + e);
-        word[i] = sim_pack_word(s, v->type, elem, each);
+        word[i] = packed_word(s, v, register_of(p, v->type->layout, row, k, i));
         /* What LLVM knows, as the zeros of a padded product, it would write behind the fence. */
         if (LLVMIsConstant(word[i]) || ir_attr(p->o, ATTR_SIDES))
             word[i] = s->m->opaque(s->l, word[i]);
@@ -250,19 +257,21 @@ sim_mma_start(Sim *s, const Op *o)
     Product p = product_of(s, o);
     const Type *t = arg(o, 0)->type;
     int n_regs = sim_n_regs(result(o, 0));
+    LLVMTypeRef sum = t->elem == E_I8 ? s->l->i32 : s->l->f32;
     Operands x = {.b = open_shared(&p, 1, p.columns, p.log2_m, p.log2_n,
                                    p.n >> p.log2_n),
                   .acc = sim_define(s, result(o, 0)),
                   .is_first = o->n_args < 3};
     Lv *acc = x.is_first ? NULL : sim_val(s, arg(o, 2));
     for (int r = 0; r < n_regs; r++)
-        x.acc[r] = acc ? acc[r] : LLVMGetPoison(s->l->f32);
+        x.acc[r] = acc ? acc[r] : LLVMGetPoison(sum);
     if (!t->slots || p.is_by_words)
         x.words = arena_alloc_n(s->a, (size_t)(p.m / p.tile_rows * p.k / p.step),
                                 sizeof *x.words, _Alignof(Lv));
     else
         x.a = open_shared(&p, 0, ROWS, GROUP_BITS, p.log2_m - GROUP_BITS, ROWS);
     x.w = (Wgmma){.elem = t->elem,
+                  .elem_b = arg(o, 1)->type->elem,
                   .columns = p.columns,
                   .a = x.a.w,
                   .b = x.b.w,
@@ -295,10 +304,8 @@ sim_mma_wait(Sim *s, const Op *o)
     for (int i = o->n_results; i < o->n_args; i++) {
         const Val *v = arg(o, i);
         int each = 4 / elem_info[v->type->elem].bytes;
-        for (int r = 0; r < sim_n_regs(v); r += each) { /* as mma_start packed them */
-            Lv elem[2] = {sim_reg(s, v, r), sim_reg(s, v, r + each - 1)};
-            at[n_kept++] = sim_pack_word(s, v->type, elem, each);
-        }
+        for (int r = 0; r < sim_n_regs(v); r += each) /* as mma_start packed them */
+            at[n_kept++] = packed_word(s, v, r);
     }
     s->m->wgmma_wait(s->l, (int)ir_attr(o, ATTR_PENDING), all, n, at, n_kept);
     at = all;

@@ -417,7 +417,8 @@ def dot(
             input_precision says how tensor cores multiply float32: "tf32" (default),
             "tf32x3", "ieee", "bf16x3", "bf16x6".
             max_num_imprecise_acc: where tensor cores sum float8 in few bits (sm_89,
-            sm_120), so many products along K at a time; elsewhere sums are in float32.
+            sm_90, sm_120), so many products along K at a time; elsewhere sums are in
+            float32. On sm_90 `acc += tl.dot(a, b)` is summed in float32, too.
             The option max_num_imprecise_acc_default is for dots that do not say it.
     Cost:   2*M*N*K flops, on tensor cores where the target has them.
     Errors: CompileError[SHAPE] when K differs; CompileError[TYPE] on mixed types;
