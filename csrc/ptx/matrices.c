@@ -13,8 +13,7 @@ get_many(const Lanes *w, const Reg *r, int n, uint64_t (*out)[LANES])
         lanes_get(w, r[k], out[k]);
 }
 
-/* The registers of a vector operand, which may be one alone. */
-static void
+void
 dec_vector(Dec *d, int k, int n, int bytes, bool is_out)
 {
     Opd *o = &d->opd[k];

@@ -283,6 +283,8 @@ Reg dec_in_typed(Dec *d, int k, Type t);    /* literals are read as that type */
 Reg dec_out(Dec *d, int k, int bytes);
 Reg dec_out_opd(Dec *d, Opd *o, int bytes); /* "_" is a register nobody reads */
 Reg dec_out_wide(Dec *d, Opd *o, int least);
+/* n registers, or one alone; an error where there are not so many: matrices.c */
+void dec_vector(Dec *d, int k, int n, int bytes, bool is_out);
 /* Operand k as [base + imm]: the base is a row of in[]; its space where the text has none. */
 Reg dec_address(Dec *d, int k, const Sym **sym);
 Sym *dec_sym(Dec *d, const char *name); /* NULL: none of that name */

@@ -492,20 +492,15 @@ dec_mma_async(Dec *d)
         dec_fail(d, "no such form");
     if (is_integer && f->n % 16 && f->n != 8 && f->n != 24)
         dec_fail(d, "a product of integers has 8, 24 or a multiple of 16 columns");
-    Opd *out = &d->opd[0], *a = &d->opd[1];
-    f->is_a_regs = a->kind == OPD_VEC;
+    f->is_a_regs = d->opd[1].kind == OPD_VEC;
     int scales = is_integer ? 0 : 2, trans = !kind->may_trans ? 0
                                              : f->is_a_regs   ? 1
                                                               : 2;
-    if (d->n_opds != 4 + scales + trans || out->kind != OPD_VEC ||
-        out->n_parts != f->n * fmt_bits(f->d) / 64 ||
-        (f->is_a_regs && a->n_parts != A_REGS))
-        dec_fail(d, "no such operands");
-    for (int r = 0; r < out->n_parts; r++)
-        dec_out_opd(d, &out->part[r], 4);
+    if (d->n_opds != 4 + scales + trans)
+        dec_fail(d, "%d operands, not %d", d->n_opds, 4 + scales + trans);
+    dec_vector(d, 0, f->n * fmt_bits(f->d) / 64, 4, true);
     if (f->is_a_regs)
-        for (int r = 0; r < A_REGS; r++)
-            dec_in_opd(d, &a->part[r], 4);
+        dec_vector(d, 1, A_REGS, 4, false);
     else
         dec_in(d, 1, 8);
     dec_in(d, 2, 8);

@@ -1,4 +1,5 @@
-"""Products of a warpgroup whose elements have 8 bits, beside NumPy.
+"""Products of a warpgroup whose elements have 8 bits, and those of f16 whose sums have 16,
+beside NumPy.
 
 A program's threads copy the bytes of shared memory, which lie there as a test wants them,
 load the sums and perhaps A, multiply slice after slice, and store the sums.
@@ -7,6 +8,7 @@ load the sums and perhaps A, multiply slice after slice, and store the sums.
 from __future__ import annotations
 
 import ctypes
+import re
 from typing import NamedTuple
 
 import numpy as np
@@ -45,12 +47,21 @@ class Form(NamedTuple):
     def op(self) -> str:
         cut = ".satfinite" if self.satfinite else ""
         types = f"{self.d}.{self.a}.{self.b}"
-        return f"wgmma.mma_async.sync.aligned.m64n{self.n}k32{cut}.{types}"
+        shape = f"m64n{self.n}k{16 if self.a == 'f16' else 32}"
+        return f"wgmma.mma_async.sync.aligned.{shape}{cut}.{types}"
+
+    @property
+    def tail(self) -> str:
+        """Signs, and of f16 whether a matrix lies the other way."""
+        other = "" if self.a != "f16" else ", 0" if self.in_registers else ", 0, 0"
+        return "" if self.d == "s32" else f", {self.signs}{other}"
 
 
 def values(bits: np.ndarray, t: str) -> np.ndarray:
     if t in INTEGERS:
         return bits.view(np.int8 if t == "s8" else np.uint8).astype(np.float64)
+    if t == "f16":
+        return bits.view(np.float16).astype(np.float64)
     with np.errstate(invalid="ignore"):  # of NaNs
         x = decoded(bits, f"float8_{t}{'fn' if t == 'e4m3' else ''}")
         return x.astype(np.float64)
@@ -59,6 +70,10 @@ def values(bits: np.ndarray, t: str) -> np.ndarray:
 def numbers(t: str, shape: tuple[int, int], seed: int) -> np.ndarray:
     """Bytes; of floats those whose products' sums a double has exactly."""
     every = np.arange(256, dtype=np.uint8)
+    if t == "f16":
+        n = shape[0], shape[1] // 2
+        x = np.random.default_rng(seed).integers(-99, 100, n) / 16
+        return x.astype(np.float16).view(np.uint8)
     if t in FLOATS:
         size = np.abs(values(every, t))
         every = every[(size == 0) | (size >= 2.0**-6) & (size <= 16)]
@@ -104,7 +119,7 @@ def text(form: Form) -> str:
     n_bytes = room(64, form) + room(form.n, form)
     sums = ", ".join(f"%d{r}" for r in range(n_sums))
     body = f"""
-    .reg .pred %more, %adds;
+    .reg .pred %adds, %more;
     .reg .b32 %s, %v, %k, %x, %d<{n_sums}>, %a<{4 * form.slices}>;
     .reg .b64 %from, %desc_a, %desc_b;
     mov.u32 %s, smem;
@@ -132,11 +147,10 @@ next:
     body += "\n    setp.eq.b32 %adds, 0, 0;\n    wgmma.fence.sync.aligned;\n"
     for s in range(form.slices):
         a = "{" + ", ".join(f"%a{4 * s + r}" for r in range(4)) + "}"
-        tail = "" if form.d == "s32" else f", {form.signs}"
         adds = "%adds" if form.adds or s else "0"
         body += (
             f"    {form.op} {{{sums}}}, {a if form.in_registers else '%desc_a'}, "
-            f"%desc_b, {adds}{tail};\n"
+            f"%desc_b, {adds}{form.tail};\n"
             "    add.u64 %desc_a, %desc_a, 2;\n    add.u64 %desc_b, %desc_b, 2;\n"
         )
     body += "    wgmma.commit_group.sync.aligned;\n"
@@ -186,8 +200,10 @@ class Problem:
             total[...] = 0
         sign = -1 if f.signs in ("-1, 1", "1, -1") else 1
         for k in range(0, self.a.shape[1], 32):
-            x = values(self.a[:, k : k + 32], f.a)
-            total += sign * (x @ values(self.b[:, k : k + 32], f.b).T)
+            x = values(np.ascontiguousarray(self.a[:, k : k + 32]), f.a)
+            total += sign * (
+                x @ values(np.ascontiguousarray(self.b[:, k : k + 32]), f.b).T
+            )
             if f.satfinite:
                 total = total.clip(-(2**31), 2**31 - 1)
             elif f.d == "s32":
@@ -222,6 +238,7 @@ def check(form: Form) -> None:
 
 MIXES = [(d, a, b) for d in ("f32", "f16") for a in FLOATS for b in FLOATS]
 MIXES += [("s32", a, b) for a in INTEGERS for b in INTEGERS]
+MIXES += [("f16", "f16", "f16")]
 
 
 @pytest.mark.parametrize("in_registers", (False, True), ids=("", "registers"))
@@ -261,3 +278,73 @@ def test_signs(d: str, signs: str) -> None:
 @pytest.mark.parametrize("d,a", (("f32", "e5m2"), ("f16", "e4m3"), ("s32", "u8")))
 def test_sums_that_begin(d: str, a: str) -> None:
     check(Form(d, a, a, 16, 0, adds=False))
+
+
+# --- what is refused -----------------------------------------------------------------
+FLOAT, INTEGER = Form("f32", "e4m3", "e5m2", 16, 1), Form("s32", "s8", "u8", 16, 1)
+MALFORMED = [
+    (FLOAT, "m64n16k32", "m64n12k32", "not simulated"),
+    (FLOAT, "m64n16k32", "m64n264k32", "not simulated"),
+    (FLOAT, "m64n16k32", "m64n16k16", "no such form"),
+    (INTEGER, "m64n16k32", "m64n16k64", "not simulated"),
+    (FLOAT, "f32.e4m3.e5m2", "s32.e4m3.e5m2", "not simulated"),
+    (FLOAT, "f32.e4m3.e5m2", "bf16.e4m3.e5m2", "not simulated"),
+    (FLOAT, "f32.e4m3.e5m2", "f32.e4m3.s8", "not simulated"),
+    (FLOAT, "f32.e4m3.e5m2", "f32.e4m3.f16", "not simulated"),
+    (FLOAT, "f32.e4m3.e5m2", "f32.e4m3", "not simulated"),
+    (FLOAT, "f32.e4m3.e5m2", "e4m3.e5m2.f32", "not simulated"),
+    (FLOAT, "f32.e4m3.e5m2", "f32.e4m3.e5m2.f32", r"\.f32 is not simulated"),
+    (FLOAT, "k32.f32", "k32.satfinite.f32", r"\.satfinite is not simulated"),
+    (INTEGER, "s32.s8.u8", "f32.s8.u8", "not simulated"),
+    (INTEGER, "s32.s8.u8", "s32.s8.s4", "not simulated"),
+    (FLOAT, "1, 1;", "1, 2;", "operand 6 is neither 1 nor -1"),
+    (FLOAT, "1, 1;", "1;", "5 operands, not 6"),
+    (FLOAT, "1, 1;", "1, 1, 0, 0;", "8 operands, not 6"),
+    (INTEGER, ", %adds;", ", %adds, 1, 1;", "6 operands, not 4"),
+    (INTEGER, ", %adds;", ", 1.0;", "a float where"),
+    (FLOAT, ", %d7}", "}", "operand 1 has not 8 registers"),
+    (FLOAT, "{%d0,", "{%desc_a,", "has 64 bits, the result 32"),
+    (FLOAT, "}, %desc_a,", "}, {%a0, %a1, %a2}, ", "operand 2 has not 4 registers"),
+    (FLOAT, "}, %desc_a,", "}, %a0, ", "%a0 has 32 bits, 64 are wanted"),
+    (FLOAT, "%desc_b, %adds", "{%a0}, %adds", "another kind is wanted"),
+    (FLOAT, ".target sm_90a", ".target sm_100a", "no such form"),
+]
+
+
+@pytest.mark.parametrize(
+    "form,old,new,why", MALFORMED, ids=[f"{row[1]} - {row[2]}" for row in MALFORMED]
+)
+def test_malformed(form: Form, old: str, new: str, why: str) -> None:
+    ptx = text(form)
+    assert old in ptx
+    with pytest.raises(Fault, match=why):
+        Problem(form).run(ptx.replace(old, new))
+
+
+# --- what a checked launch finds -----------------------------------------------------
+WAIT = "wgmma.wait_group.sync.aligned 0;"
+DESC_B = "or.b64 %desc_b, %desc_b,"
+MUTANTS = [
+    ("fence.proxy.async.shared::cta;", "", r"without a fence\.proxy\.async"),
+    ("bar.sync 0;", "", "race"),
+    ("wgmma.fence.sync.aligned;", "", r"no wgmma\.fence stands between"),
+    ("wgmma.commit_group.sync.aligned;", "", "never written"),
+    (WAIT, "", "never written"),
+    (WAIT, WAIT.replace("0;", "1;"), "never written"),
+    (WAIT, "st.global.b32 [%at2], %d0; " + WAIT, "never written"),
+    (WAIT, "mov.b32 %d0, 0; " + WAIT, "an accumulator was written"),
+    (WAIT, "mov.b32 %a0, 7; " + WAIT, "its A was overwritten"),
+    (WAIT, "add.u32 %x, %s, 4096; st.shared.b32 [%x], 7; " + WAIT, "race"),
+    ("add.u32 %k, %k, 512;", "add.u32 %k, %k, 1024;", "which nobody has written"),
+    (DESC_B, "or.b64 %desc_b, 0xfc0,", "shared memory, which has"),
+    (DESC_B, f"{DESC_B} {1 << 49}; {DESC_B}", "a base offset"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("old,new,why", MUTANTS, ids=range(len(MUTANTS)))
+@pytest.mark.parametrize("d,a", (("f32", "e4m3"), ("f16", "e5m2"), ("s32", "s8")))
+def test_mutants(d: str, a: str, old: str, new: str, why: str) -> None:
+    problem = Problem(Form(d, a, a, 16, 1, in_registers="%a0" in new))
+    ptx = text(problem.form)
+    assert ptx.count(old) == 1
+    assert re.search(why, problem.why(ptx.replace(old, new)))
