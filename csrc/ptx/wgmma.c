@@ -78,6 +78,10 @@ descriptor(Lanes *w, const Ins *i, uint64_t bits)
                     .w = chunks[bits >> 62]};
     if (bits >> 49 & 7)
         lanes_fault(w, i, 0, "a descriptor with a base offset is not simulated");
+    if (d.start & (uint64_t)(128 * d.w - 128)) /* its swizzle begins in between */
+        lanes_fault(w, i, 0,
+                    "a matrix of this swizzle begins at a multiple of %d bytes",
+                    128 * d.w);
     return d;
 }
 

@@ -338,6 +338,7 @@ MUTANTS = [
     ("add.u32 %k, %k, 512;", "add.u32 %k, %k, 1024;", "which nobody has written"),
     (DESC_B, "or.b64 %desc_b, 0xfc0,", "shared memory, which has"),
     (DESC_B, f"{DESC_B} {1 << 49}; {DESC_B}", "a base offset"),
+    (DESC_B, f"add.u64 %desc_b, %desc_b, 8; {DESC_B}", "a multiple of 1024 bytes"),
 ]  # fmt: skip
 
 
