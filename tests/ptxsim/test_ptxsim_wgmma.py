@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from simulated import Fault, available, kernel, launch, library, put
+from simulated import Fault, available, kernel, launch, library, put, tensor_map
 from test_ptxsim_float8 import decoded
 
 pytestmark = pytest.mark.skipif(not available(), reason="no build/libptxsim.so")
@@ -175,6 +175,34 @@ def of_sums(x: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(parts.transpose(order))
 
 
+def products(f: Form, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """Each product, of 32 bytes along K, is added and rounded once, or cut."""
+    total = c.astype(np.float64) * f.adds
+    sign = -1 if f.signs in ("-1, 1", "1, -1") else 1
+    for k in range(0, a.shape[1], 32):
+        x, y = (np.ascontiguousarray(m[:, k : k + 32]) for m in (a, b))
+        total += sign * (values(x, f.a) @ values(y, f.b).T)
+        if f.satfinite:
+            total = total.clip(-(2**31), 2**31 - 1)
+        elif f.d == "s32":
+            total = (total.astype(np.int64) & 2**32 - 1).astype("u4").view("i4")
+            total = total.astype(np.float64)
+        else:
+            total = total.astype(SUMS[f.d]).astype(np.float64)
+    return total.astype(SUMS[f.d])
+
+
+def refused(ptx: str) -> str:
+    """Why a checked launch of this PTX, which is else the last launch, is refused."""
+    lib = library()
+    again = lib.ptxsim_again
+    again.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_uint64]
+    failed = again(lib.ptxsim_keep(), ptx.encode(), 0)
+    why = lib.ptxsim_error().decode() if failed else ""
+    assert failed >= 0, why
+    return why
+
+
 class Problem:
     def __init__(self, form: Form) -> None:
         depth = 32 * form.slices
@@ -194,39 +222,15 @@ class Problem:
         self.n_bytes = image.size
 
     def want(self) -> np.ndarray:
-        """Each slice is added and rounded once, or cut."""
-        f, total = self.form, self.c.astype(np.float64)
-        if not f.adds:
-            total[...] = 0
-        sign = -1 if f.signs in ("-1, 1", "1, -1") else 1
-        for k in range(0, self.a.shape[1], 32):
-            x = values(np.ascontiguousarray(self.a[:, k : k + 32]), f.a)
-            total += sign * (
-                x @ values(np.ascontiguousarray(self.b[:, k : k + 32]), f.b).T
-            )
-            if f.satfinite:
-                total = total.clip(-(2**31), 2**31 - 1)
-            elif f.d == "s32":
-                total = (total.astype(np.int64) & 2**32 - 1).astype("u4").view("i4")
-                total = total.astype(np.float64)
-            else:
-                total = total.astype(SUMS[f.d]).astype(np.float64)
-        return total.astype(SUMS[f.d])
+        return products(self.form, self.a, self.b, self.c)
 
     def run(self, ptx: str) -> np.ndarray:
         launch(ptx, *self.there, block=128, shared=self.n_bytes)
         return self.there[2].array
 
     def why(self, ptx: str) -> str:
-        """What a checked launch of other PTX is refused for."""
-        lib = library()
         self.run(text(self.form))
-        again = lib.ptxsim_again
-        again.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_uint64]
-        failed = again(lib.ptxsim_keep(), ptx.encode(), 0)
-        why = lib.ptxsim_error().decode() if failed else ""
-        assert failed >= 0, why
-        return why
+        return refused(ptx)
 
 
 def check(form: Form) -> None:
@@ -349,3 +353,104 @@ def test_mutants(d: str, a: str, old: str, new: str, why: str) -> None:
     ptx = text(problem.form)
     assert ptx.count(old) == 1
     assert re.search(why, problem.why(ptx.replace(old, new)))
+
+
+# --- fed by tensor maps --------------------------------------------------------------
+N, SLOT, SLOTS, STEPS = 64, 16 << 10, 2, 4  # columns; bytes of a step's tiles; slots
+PARTS = 128 // 32  # products of a step
+
+
+def fill(step: int) -> str:
+    """Thread 0 asks for the tiles of A and B, 64 rows and N of 128 bytes."""
+    at, bar = step % SLOTS * SLOT, SLOTS * SLOT + step % SLOTS * 8
+    copy = (
+        "@%first cp.async.bulk.tensor.2d.shared::cluster.global.tile"
+        ".mbarrier::complete_tx::bytes"
+    )
+    return f"""
+    @%first mbarrier.arrive.expect_tx.shared.b64 _, [%s + {bar}], {SLOT};
+    {copy} [%s + {at}], [%m0, {{{128 * step}, 0}}], [%s + {bar}];
+    {copy} [%s + {at + SLOT // 2}], [%m1, {{{128 * step}, 0}}], [%s + {bar}];
+"""
+
+
+def matmul(form: Form) -> str:
+    """%p0: the sums. A slot is filled again when thread 0 has waited for what reads it, as
+    a product is over for all warps at once."""
+    sums = ", ".join(f"%d{r}" for r in range(N // 2))
+    body = f"""
+    .reg .pred %first, %done;
+    .reg .b32 %s, %v, %d<{N // 2}>;
+    .reg .b64 %m0, %m1, %desc_a, %desc_b;
+    setp.eq.u32 %first, %t, 0;
+    mov.u32 %s, smem;
+    mov.b64 %m0, m0;
+    mov.b64 %m1, m1;
+    cvta.param.u64 %m0, %m0;
+    cvta.param.u64 %m1, %m1;
+    @%first mbarrier.init.shared.b64 [%s + {SLOTS * SLOT}], 1;
+    @%first mbarrier.init.shared.b64 [%s + {SLOTS * SLOT + 8}], 1;
+    fence.proxy.async.shared::cta;
+    bar.sync 0;
+"""
+    body += "".join(fill(step) for step in range(SLOTS))
+    for step in range(STEPS):
+        at, bar = step % SLOTS * SLOT, SLOTS * SLOT + step % SLOTS * 8
+        body += f"""
+poll{step}:
+    mbarrier.try_wait.parity.shared.b64 %done, [%s + {bar}], {step // SLOTS % 2};
+    @!%done bra poll{step};"""
+        body += descriptor("%desc_a", at, 64, form)
+        body += descriptor("%desc_b", at + SLOT // 2, N, form)
+        body += "\n    wgmma.fence.sync.aligned;\n"
+        for part in range(PARTS):
+            body += (
+                f"    {form.op} {{{sums}}}, %desc_a, %desc_b, {int(step + part > 0)}"
+                f"{form.tail};\n"
+                "    add.u64 %desc_a, %desc_a, 2;\n    add.u64 %desc_b, %desc_b, 2;\n"
+            )
+        body += f"    wgmma.commit_group.sync.aligned; // {step}\n"
+        body += f"    wgmma.wait_group.sync.aligned 0; // {step}\n"
+        if step + SLOTS < STEPS:
+            body += fill(step + SLOTS)
+    body += "    mad.wide.u32 %at0, %t, 4, %p0;\n"
+    for r in range(N // 2):
+        body += f"    st.global.b32 [%at0 + {512 * r}], %d{r};\n"
+    return kernel(body, 1, n_maps=2)
+
+
+READ = "a bulk copy writes shared memory that a product"
+FED = [
+    ("", "", ""),
+    (r"wgmma\.commit_group\S* // 1\n", "", READ),
+    (r"wgmma\.wait_group\S* 0; // 1\n", "", READ),
+    (r"poll2:.*\n.*\n.*bra poll2;", "", "is still to write"),
+    (r"], 1;\n    @!%done bra poll2", "], 0;\n    @!%done bra poll2", "is still to write"),
+    (r"fence\.proxy\.async\S*\n", "", r"without a fence\.proxy\.async"),
+    (rf", {SLOT};", f", {SLOT - 16};", "is still to write"),
+    (r"\[%m1, \{384, 0\}\]", "[%m1, {384, -8}]", "wrong"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("old,new,why", FED, ids=range(len(FED)))
+@pytest.mark.parametrize("d,t", (("f32", "e4m3"), ("s32", "s8")))
+def test_fed_by_tensor_maps(d: str, t: str, old: str, new: str, why: str) -> None:
+    form = Form(d, t, t, N, 1)
+    a, b = numbers(t, (64, 128 * STEPS), 1), numbers(t, (N, 128 * STEPS), 2)
+    there = [put(x, "sm_90a") for x in (a, b)]
+    maps = tuple(
+        tensor_map(0, x, (128 * STEPS, rows), (128 * STEPS,), (128, rows), 3)
+        for x, rows in zip(there, (64, N), strict=True)
+    )
+    out = put(np.zeros(64 * N, SUMS[d]), "sm_90a")
+    ptx = matmul(form)
+    launch(ptx, out, block=128, shared=SLOTS * SLOT + 16, maps=maps)
+    want = of_sums(products(form, a, b, np.zeros((64, N), SUMS[d]))).reshape(-1)
+    np.testing.assert_array_equal(out.array, want)
+    assert not old or re.search(old, ptx)
+    found = refused(re.sub(old, new, ptx) if old else ptx)
+    if why == "wrong":
+        assert not found
+        assert (out.array != want).any()
+    else:
+        assert re.search(why, found) if why else not found
