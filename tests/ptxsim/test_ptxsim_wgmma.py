@@ -8,13 +8,19 @@ load the sums and perhaps A, multiply slice after slice, and store the sums.
 from __future__ import annotations
 
 import ctypes
+import os
 import re
+import shutil
+import subprocess
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 from simulated import Fault, available, kernel, launch, library, put, tensor_map
 from test_ptxsim_float8 import decoded
+
+from tegula import toolchain
 
 pytestmark = pytest.mark.skipif(not available(), reason="no build/libptxsim.so")
 
@@ -323,6 +329,37 @@ def test_malformed(form: Form, old: str, new: str, why: str) -> None:
     assert old in ptx
     with pytest.raises(Fault, match=why):
         Problem(form).run(ptx.replace(old, new))
+
+
+@cache
+def assembler() -> str | None:
+    """A ptxas that knows this version of PTX."""
+    asked = os.environ.get("TEGULA_PTXAS")
+    found = shutil.which(asked or toolchain.find_ptxas() or "ptxas")
+    return found if found and assembles(kernel("", 0), found) else None
+
+
+def assembles(ptx: str, ptxas: str) -> bool:
+    command = [ptxas, "-arch=sm_90a", "-o", os.devnull, "-"]
+    return not subprocess.run(
+        command, input=ptx.encode(), capture_output=True
+    ).returncode
+
+
+@pytest.mark.parametrize("in_registers", (False, True), ids=("", "registers"))
+def test_ptxas_takes_what_runs_here(in_registers: bool) -> None:
+    if not (ptxas := assembler()):
+        pytest.skip("no ptxas that knows PTX 9.0")
+    for d, a, b in MIXES:
+        assert assembles(text(Form(d, a, b, 240, 2, in_registers)), ptxas)
+
+
+def test_ptxas_refuses_what_is_malformed_here() -> None:
+    if not (ptxas := assembler()):
+        pytest.skip("no ptxas that knows PTX 9.0")
+    for form, old, new, _ in MALFORMED:
+        if "sm_100a" not in new:
+            assert not assembles(text(form).replace(old, new), ptxas), new
 
 
 # --- what a checked launch finds -----------------------------------------------------
