@@ -60,6 +60,18 @@ def by_words(a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr):
 
 
 @tegula.jit
+def of_bytes(a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr):
+    a = tl.make_tensor_descriptor(a_ptr, [M, K], [K, 1], [BM, 128])
+    b = tl.make_tensor_descriptor(b_ptr, [N, K], [K, 1], [BN, 128])
+    i, j = tl.arange(0, BM), tl.arange(0, BN)
+    for n in range(0, N, BN):
+        acc = tl.zeros((BM, BN), tl.int32)
+        for k in range(0, K, 128):
+            acc = tl.dot(a.load([0, k]), b.load([n, k]).T, acc)
+        tl.store(c_ptr + i[:, None] * N + n + j[None, :], acc)
+
+
+@tegula.jit
 def attention_in_turn(
     q_ptr, k_ptr, v_ptr, o_ptr, N,
     BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr, CAUSAL: tl.constexpr,
@@ -195,6 +207,20 @@ def matmul_by_words() -> Subject:
     )  # fmt: skip
 
 
+def matmul_of_bytes(warps: int, **options: Any) -> Subject:
+    m, n, k = 16 * warps, 128, 640
+    a, b = (
+        25 * whole(i, *side).astype(np.int8) for i, side in ((0, (m, k)), (1, (n, k)))
+    )
+    want = a.astype(np.int64) @ b.astype(np.int64).T
+    s = subject(
+        of_bytes, (1,), [a, b, np.zeros((m, n), np.int32)], want, m, n, k, BM=m, BN=64,
+        num_warps=warps, **options,
+    )  # fmt: skip
+    assert "k32.s32.s8.s8" in s.ptx
+    return s
+
+
 def by_groups(warps: int, **options: Any) -> Subject:
     rows, starts = 16 * warps, np.array([0, 70, 70, 200], np.int32)
     a, b = whole(0, 200, 320), whole(1, 3, 64, 320)
@@ -251,6 +277,8 @@ SUBJECTS: dict[str, Callable[[], Subject]] = {
     "matmul, one group": lambda: matmul(4, hopper="3,3"),
     "matmul, two groups": lambda: matmul(8, hopper="3,3"),
     "matmul by words": matmul_by_words,
+    "matmul of bytes, one group": lambda: matmul_of_bytes(4, hopper="3,3"),
+    "matmul of bytes, two groups": lambda: matmul_of_bytes(8, hopper="3,2"),
     "matmul in turn, one group": lambda: in_turn(4, hopper="3,2"),
     "matmul in turn, two groups": lambda: in_turn(8, hopper="3,2"),
     "two products, one group": lambda: gated(4, hopper="3,2"),
