@@ -375,6 +375,8 @@ MUTANTS = [
     (WAIT, "st.global.b32 [%at2], %d0; " + WAIT, "never written"),
     (WAIT, "mov.b32 %d0, 0; " + WAIT, "an accumulator was written"),
     (WAIT, "mov.b32 %a0, 7; " + WAIT, "its A was overwritten"),
+    ("setp.eq.b32 %adds", ".reg .b32 %u; prmt.b32 %a0, %a0, %u, 0x3710; setp.eq.b32 %adds",
+     "a register of A was never written"),
     (WAIT, "add.u32 %x, %s, 4096; st.shared.b32 [%x], 7; " + WAIT, "race"),
     ("add.u32 %k, %k, 512;", "add.u32 %k, %k, 1024;", "which nobody has written"),
     (DESC_B, "or.b64 %desc_b, 0xfc0,", "shared memory, which has"),
