@@ -32,6 +32,7 @@ typedef struct Stream {
     const Layout *layout; /* of what is copied: who copies which element */
     MaskEdges edges;      /* of its mask, that may end inside of a copy */
     bool is_filled;       /* where its mask is false with something else than zeros */
+    bool is_optional;     /* only what an operand is computed from */
     Val *smem;
     /* Where there are no asynchronous copies: */
     bool is_carried; /* from iteration to iteration, in registers: there is no slot */
