@@ -15,8 +15,8 @@
  * all loops around, and through ifs, so a ring serves nested loops, and what is filled is in
  * the order of what is read.
  *
- * Tiles with the same first and last reader share a ring: one announcement, one wait. Sites in
- * different blocks whose tiles are alike share one, too, where neither is filled while the other
+ * Tiles with the same first and last reader share a ring: one announcement, one wait. So do those of
+ * products that stay open, whose slots become free together. Sites in different blocks whose tiles are alike share one, too, where neither is filled while the other
  * is being read.
  *
  * Rule 1: a slot is released behind its last reader, by those who have waited for it.
@@ -87,6 +87,51 @@ find_readers(const Val *v, const Block *b, Op **first, Op **last)
     }
 }
 
+/* Is it a tile of a ring, or of a loop around? What copies of all threads bring, they overwrite. */
+static bool
+is_kept_by_ring(Func *f, const Block *body, const Val *v)
+{
+    while (v->def && (v->def->op == OP_TRANS || v->def->op == OP_TO_SHARED))
+        v = arg(v->def, 0);
+    return is_defined_outside(v, body) || (v->def && roles_bring(f, v->def));
+}
+
+/* Are the products of a loop's body sums that go round it, so that they may stay open until the next
+ * ones have begun? */
+static bool
+may_stay_open(Func *f, const Block *b)
+{
+    int n = 0;
+    if (!b->owner || b->owner->op != OP_FOR || !hopper_plan(f).behind)
+        return false;
+    for (const Op *o = b->first; o; o = o->next) {
+        if (o->n_regions)
+            return false;
+        if (o->op != OP_DOT)
+            continue;
+        if (!is_running_sum(b, o) || !is_kept_by_ring(f, b, arg(o, 0)) ||
+            !is_kept_by_ring(f, b, arg(o, 1)))
+            return false;
+        n++;
+    }
+    return n;
+}
+
+/* Such products may all stand behind whatever any of them reads. */
+static void
+gather_products(Block *b)
+{
+    Op *at = NULL;
+    for (Op *o = b->last, *before; o; o = before) {
+        before = o->prev;
+        if (o->op != OP_DOT)
+            continue;
+        if (at)
+            ir_move_before(o, at);
+        at = o;
+    }
+}
+
 static void
 add_load(Rings *w, Op *o)
 {
@@ -94,8 +139,12 @@ add_load(Rings *w, Op *o)
     find_readers(result(o, 0), s.b, &s.first, &s.last);
     for (int i = 0; i < w->site.n; i++) {
         Site *t = w->site.at[i];
-        if (t->b == s.b && t->first == s.first && t->last == s.last &&
-            t->n < MAX_TILES) {
+        if (t->b == s.b && t->n < MAX_TILES &&
+            ((t->first == s.first && t->last == s.last) || may_stay_open(w->f, s.b))) {
+            if (comes_before(s.first, t->first))
+                t->first = s.first;
+            if (comes_before(t->last, s.last))
+                t->last = s.last;
             t->load[t->n++] = o;
             return;
         }
@@ -108,6 +157,9 @@ add_load(Rings *w, Op *o)
 static void
 find_sites(Rings *w, Block *b)
 {
+    EACH_OP(o, b)
+        if (o->op == OP_FOR && may_stay_open(w->f, o->regions[0]))
+            gather_products(o->regions[0]);
     EACH_OP_INSIDE_OUT(o, b)
         if (roles_bring(w->f, o))
             add_load(w, o);
@@ -207,26 +259,12 @@ scratch_bytes(Func *f, const Block *b)
     return most;
 }
 
-/* Does one sum go round a loop, so that its product may stay open until the next has begun? */
-static bool
-may_stay_open(const Rings *w, const Site *s)
-{
-    Op *loop = s->b->owner;
-    int n = 0;
-    if (!loop || loop->op != OP_FOR || s->first != s->last || s->first->op != OP_DOT ||
-        !hopper_plan(w->f).behind)
-        return false;
-    for (const Op *o = s->b->first; o; o = o->next)
-        n += o->op == OP_DOT || o->n_regions;
-    return n == 1 && is_running_sum(s->b, s->first);
-}
-
 /* Slots without which a block waits for every tile: one on its way, one being read, and one
  * that an open product may still read. */
 static int
 slots_needed(const Rings *w, const Ring *r)
 {
-    return may_stay_open(w, r->like) ? 4 : 3;
+    return may_stay_open(w->f, r->like->b) ? 4 : 3;
 }
 
 /* What one block alone on a multiprocessor wants: the products that read the slots on their way
@@ -501,13 +539,16 @@ erase(Op *o)
     ir_erase(o);
 }
 
-/* Slots that wait one more turn may be read by an open product. */
+/* Slots that wait one more turn may be read by open products. */
 static void
-let_stay_open(const Rings *w, const Site *s)
+let_stay_open(const Rings *w, const Block *b)
 {
-    Op *loop = s->b->owner;
-    if (s->ring->slots > 1 && may_stay_open(w, s))
-        ir_set_attr(loop, ATTR_LOOP, ir_attr(loop, ATTR_LOOP) | LOOP_MMA_BEHIND);
+    for (int i = 0; i < w->site.n; i++)
+        if (w->site.at[i]->b == b && w->site.at[i]->ring->slots < 2)
+            return;
+    if (may_stay_open(w->f, b))
+        ir_set_attr(b->owner, ATTR_LOOP,
+                    ir_attr(b->owner, ATTR_LOOP) | LOOP_MMA_BEHIND);
 }
 
 bool
@@ -533,6 +574,8 @@ pass_rings(Func *f)
     find_sites(&w, f->body);
     deal_rings(&w);
     deal_slots(&w);
+    for (int i = 0; i < w.site.n; i++)
+        let_stay_open(&w, w.site.at[i]->b);
     for (int i = 0; i < w.ring.n; i++) {
         Ring *r = w.ring.at[i];
         alloc_ring(&w, r);
@@ -540,9 +583,7 @@ pass_rings(Func *f)
             .f = f, .block = f->body, .before = r->smem[0]->def->next, .loc = f->loc};
         turn_through(&w, r, f->body, (Turn){ir_const_i32(&b, 0), ir_const_i32(&b, 0)});
     }
-    for (int i = 0; i < w.site.n; i++) {
-        let_stay_open(&w, w.site.at[i]);
+    for (int i = 0; i < w.site.n; i++)
         for (int k = 0; k < w.site.at[i]->n; k++)
             erase(w.site.at[i]->load[k]);
-    }
 }

@@ -11,8 +11,8 @@
  * do together: a barrier, in the open or inside of a reduction, may be what allows somebody
  * to overwrite what the product still reads.
  *
- * In a loop whose slots are free only two iterations later (LOOP_MMA_BEHIND), a sum stays
- * open from one iteration to the next, and the wait is for the product before:
+ * In a loop whose slots are free only two iterations later (LOOP_MMA_BEHIND), sums stay
+ * open from one iteration to the next, and the wait is for the products before:
  *
  *     for i ^(acc: async) {                   acc goes in by mma_open
  *       %d = mma_start %a, %b, %acc
@@ -219,9 +219,10 @@ start_and_wait(Func *f, Op *dot)
         ir_move_before(of_b, wait->next);
 }
 
-/* The carried sum of a loop stays open. */
+/* The carried sum of a loop stays open. One wait behind the loop is for all of them: *wait, or NULL
+ * where this is the first. */
 static void
-keep_open(Func *f, Op *loop, Op *dot)
+keep_open(Func *f, Op *loop, Op *dot, Op **wait)
 {
     Val *acc = arg(dot, 2); /* carried, so no constant */
     int i = acc->index;
@@ -236,12 +237,13 @@ keep_open(Func *f, Op *loop, Op *dot)
     Val *out = result(loop, i - 1);
     out->type = open;
     b.before = loop->next;
-    Op *wait = ir_op(&b, OP_MMA_WAIT, 0, NULL, 1, &plain);
-    ir_replace(out, result(wait, 0));
-    ir_add_arg(wait, out);
+    if (!*wait)
+        *wait = ir_op(&b, OP_MMA_WAIT, 0, NULL, 0, NULL);
+    ir_replace(out, ir_add_result(*wait, plain));
+    ir_add_arg(*wait, out);
 }
 
-/* The slot that an open product reads is free when that has been waited for. So each iteration
+/* The slot that open products read is free when they have been waited for. So each iteration
  * releases that of the one before, in front of `at`, and the last is released behind the
  * loop. */
 static void
@@ -341,6 +343,7 @@ start_block(Func *f, Block *b)
     bool is_behind = b->owner && b->owner->op == OP_FOR &&
                      ir_attr(b->owner, ATTR_LOOP) & LOOP_MMA_BEHIND;
     int n_open = 0;
+    Op *at_end = NULL;
     for (Op *o = b->first, *next; o; o = next) {
         next = o->next;
         for (int i = 0; i < o->n_regions && op_has(o, OPF_CONTROL); i++)
@@ -357,7 +360,7 @@ start_block(Func *f, Block *b)
         f->c->hopper.has_groups = true;
         f->c->hopper.has_open |= stays_open;
         if (stays_open) {
-            keep_open(f, b->owner, o);
+            keep_open(f, b->owner, o, &at_end);
             n_open++;
         } else if (goes_round(o) >= 0) {
             wait_at_top(f, b->owner, o, goes_round(o));
