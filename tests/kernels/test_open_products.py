@@ -90,7 +90,7 @@ def test_all_stay_open(shared, count, warps, level):
         assert ("level 3" in str(run.report)) == (level != "2,1")
 
 
-@pytest.mark.parametrize("level", ["3"])
+@pytest.mark.parametrize("level", ["2,1", "3"])
 @pytest.mark.parametrize("warps", [4, 8])
 def test_a_sum_that_is_used_is_waited_for(warps, level):
     for turns in (1, 2, 5):

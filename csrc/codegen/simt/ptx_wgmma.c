@@ -90,10 +90,27 @@ ptx_wgmma(Ll *l, const Wgmma *w, Lv *d, Lv (*a)[4])
         d[i] = asm_result(&x, call, i);
 }
 
-void
-ptx_wgmma_fence(Ll *l)
+/* Statement of assembly `text` behind all that d, n registers, and `kept` are made of. */
+static void
+hold(Ll *l, const char *text, Lv *d, int n, const Lv *kept, int n_kept)
 {
-    ll_asm(l, l->void_, "wgmma.fence.sync.aligned;", "~{memory}", NULL, 0, true);
+    Asm x = asm_new(l);
+    for (int i = 0; i < n; i++)
+        asm_out(&x, LLVMTypeOf(d[i]));
+    asm_text(&x, "%s", text);
+    for (int i = 0; i < n_kept; i++)
+        asm_in(&x, kept[i]);
+    for (int i = 0; i < n; i++)
+        asm_tie(&x, i, d[i]);
+    Lv call = asm_done(&x, true, true);
+    for (int i = 0; i < n; i++)
+        d[i] = asm_result(&x, call, i);
+}
+
+void
+ptx_wgmma_fence(Ll *l, Lv *d, int n)
+{
+    hold(l, "wgmma.fence.sync.aligned;", d, n, NULL, 0);
 }
 
 void
@@ -105,17 +122,9 @@ ptx_wgmma_commit(Ll *l)
 void
 ptx_wgmma_wait(Ll *l, int pending, Lv *d, int n, Lv *kept, int n_kept)
 {
-    Asm x = asm_new(l);
-    for (int i = 0; i < n; i++)
-        asm_out(&x, LLVMTypeOf(d[i]));
-    asm_text(&x, "wgmma.wait_group.sync.aligned %d;", pending);
-    for (int i = 0; i < n_kept; i++)
-        asm_in(&x, kept[i]);
-    for (int i = 0; i < n; i++)
-        asm_tie(&x, i, d[i]);
-    Lv call = asm_done(&x, true, true);
-    for (int i = 0; i < n; i++)
-        d[i] = asm_result(&x, call, i);
+    const char *text = str_printf(l->c->arena, "wgmma.wait_group.sync.aligned %d;",
+                                  pending);
+    hold(l, text, d, n, kept, n_kept);
 }
 
 void

@@ -190,6 +190,7 @@ typedef struct Operands {
     Lv *acc;        /* in and out */
     Lv (*words)[4]; /* of A, by tile and step; NULL: it is in shared memory */
     bool is_first;  /* there is no sum yet */
+    int computed;   /* registers of acc that the fence must stand behind */
 } Operands;
 
 /* Of the tile of rows from `row` on, from depth k on; NULL: A is in shared memory. */
@@ -208,7 +209,7 @@ multiply(const Product *p, Operands *x, int n_regs, int k, int end)
     Wgmma *w = &x->w;
     w->is_first = x->is_first && k == 0;
     w->n_steps = (end - k) / p->step;
-    s->m->wgmma_fence(s->l);
+    s->m->wgmma_fence(s->l, x->acc, k ? 0 : x->computed);
     for (int r = 0; r < n_regs; r += each) {
         int row = r / tile * p->tile_rows, column = r % tile / each * p->columns;
         for (int i = 0; i < w->n_steps; i++) {
@@ -251,6 +252,14 @@ multiply_by_words(const Product *p, Operands *x, int n_regs)
     }
 }
 
+/* LLVM computes a sum where it is used, which would be behind the fence, unless a statement of
+ * assembly gave it. */
+static bool
+is_computed(const Val *v)
+{
+    return v->def && op_has(v->def, OPF_ELEM);
+}
+
 void
 sim_mma_start(Sim *s, const Op *o)
 {
@@ -265,6 +274,8 @@ sim_mma_start(Sim *s, const Op *o)
     Lv *acc = x.is_first ? NULL : sim_val(s, arg(o, 2));
     for (int r = 0; r < n_regs; r++)
         x.acc[r] = acc ? acc[r] : LLVMGetPoison(sum);
+    if (acc && is_computed(arg(o, 2)))
+        x.computed = n_regs;
     if (!t->slots || p.is_by_words)
         x.words = arena_alloc_n(s->a, (size_t)(p.m / p.tile_rows * p.k / p.step),
                                 sizeof *x.words, _Alignof(Lv));
