@@ -46,3 +46,52 @@ def test_weights_run_ahead(kind):
     report = str(compiled.report)
     assert "level 2" in report
     assert "load ahead (loop)" in report
+
+
+@tegula.jit
+def scaled(
+    a_ptr, b_ptr, scales_ptr, zeros_ptr, c_ptr, M, N, K,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr,
+):  # fmt: skip
+    """Columns of b have scales of their own, and of each GROUP rows where that is not 0 a
+    scale and a zero point, which the loop loads."""
+    m = tl.program_id(0) * BM + tl.arange(0, BM)
+    n = tl.program_id(1) * BN + tl.arange(0, BN)
+    scale = tl.load(scales_ptr + n)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for at in range(0, K, BK):
+        k = at + tl.arange(0, BK)
+        a = tl.load(a_ptr + m[:, None] * K + k[None, :])
+        b = tl.load(b_ptr + k[:, None] * N + n[None, :]).to(tl.float16)
+        if GROUP:
+            zero = tl.load(zeros_ptr + at // GROUP * N + n)
+            scale = tl.load(scales_ptr + at // GROUP * N + n)
+            b = (b - zero[None, :]) * scale[None, :]
+        else:
+            b = b * scale[None, :]
+        acc = tl.dot(a, b, acc)
+    tl.store(c_ptr + m[:, None] * N + n[None, :], acc)
+
+
+@pytest.mark.parametrize("target", ["sm_75", "sm_80", "sm_90a"])
+@pytest.mark.parametrize("group", [0, 64])
+def test_scaled_weights_run_ahead(group, target):
+    m, n, k = 64, 64, 256
+    rng = np.random.default_rng(3)
+    a = whole_numbers(1, m, k)
+    b = rng.integers(-16, 16, (k, n)).astype(np.int8)
+    scales = rng.choice(np.array([0.5, 1, 2], np.float16), (max(k // 64, 1), n))
+    zeros = rng.integers(-4, 4, scales.shape).astype(np.float16)
+    of = np.arange(k) // 64 if group else np.zeros(k, int)
+    weights = (b - (zeros[of] if group else 0)) * scales[of].astype(np.float64)
+    c = simulated.put(np.full((m, n), np.nan, np.float32), target)
+    there = [simulated.put(x, target) for x in (a, b, scales, zeros)]
+    compiled = scaled[(1, 1)](
+        *there, c, m, n, k, BM=m, BN=n, BK=32, GROUP=group, num_warps=4
+    )
+    np.testing.assert_array_equal(c.numpy(), a.astype(np.float64) @ weights)
+    if target != "sm_75":
+        line = next(
+            i for i, s in enumerate(str(compiled.report).splitlines()) if "b_ptr" in s
+        )
+        assert "load ahead" in str(compiled.report).splitlines()[line + 1]
