@@ -95,3 +95,30 @@ def test_scaled_weights_run_ahead(group, target):
             i for i, s in enumerate(str(compiled.report).splitlines()) if "b_ptr" in s
         )
         assert "load ahead" in str(compiled.report).splitlines()[line + 1]
+
+
+@tegula.jit
+def cast_bytes(x_ptr, half_ptr, brain_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x = tl.load(x_ptr + i)
+    tl.store(half_ptr + i, x.to(tl.float16))
+    tl.store(brain_ptr + i, x.to(tl.bfloat16).to(tl.int16, bitcast=True))
+
+
+@pytest.mark.parametrize("target", ["sm_75", "sm_80", "sm_90a"])
+@pytest.mark.parametrize("kind", [np.int8, np.uint8])
+def test_every_byte_as_16_bits(kind, target):
+    """Four in a thread's word are converted two at a time."""
+    bits = np.arange(256, dtype=np.uint8)
+    x = np.concatenate([bits, np.random.default_rng(4).permutation(bits)]).view(kind)
+    half = simulated.put(np.full(512, np.nan, np.float16), target)
+    brain = simulated.put(np.zeros(512, np.int16), target)
+    run = cast_bytes[(1,)](simulated.put(x, target), half, brain, 512, num_warps=1)
+    np.testing.assert_array_equal(
+        half.numpy().view(np.int16), x.astype("f2").view("i2")
+    )
+    as_float = brain.numpy().astype(np.uint16).astype(np.uint32) << 16
+    np.testing.assert_array_equal(as_float, x.astype(np.float32).view(np.uint32))
+    assert ("sub.rn.bf16x2" in run.asm["ptx"]) == (
+        kind == np.int8 and target == "sm_90a"
+    )

@@ -264,23 +264,63 @@ splat(Sim *s, const Op *o)
 
 /* ---- elementwise ------------------------------------------------------------------------------- */
 
-/* Registers i and i + 1 of a cast from float8, where one instruction converts both. */
+/* Elements part and part + 1 of a word of 8-bit integers, as two of type `to`. Below a byte that makes
+ * it 2^10 (f16) or 2^7 (bf16) an integer is that number more. bf16 has room for 7 bits: of the eighth it
+ * becomes 2^8, and what is taken off again is 2^7 or 2^8, as the eighth bit says. So two take four
+ * instructions at most, through f32 nine. NULL: there is no such way. */
+static Lv
+pair_of_bytes(Sim *s, Elem from, Elem to, Lv word, int part)
+{
+    Ll *l = s->l;
+    const Target *t = &l->c->opt.target;
+    bool is_half = to == E_F16, is_signed = elem_is_signed(from);
+    if (t->kind != TARGET_CUDA ||
+        (!is_half && (to != E_BF16 || !is_signed || t->sm < 90)))
+        return NULL;
+    if (is_half && is_signed)
+        word = LLVMBuildXor(l->b, word, ll_i32(l, (int32_t)0x80808080), "");
+    Lt half = is_half ? l->f16 : LLVMBFloatTypeInContext(l->cx),
+       pair = LLVMVectorType(half, 2), bytes = LLVMVectorType(l->i8, 4);
+    Lv above = ll_i32(l, is_half ? 0x64646464 : 0x43434343),
+       from_bytes[] = {ll_i32(l, part), ll_i32(l, 4), ll_i32(l, part + 1),
+                       ll_i32(l, 4)};
+    Lv x = LLVMBuildShuffleVector(l->b, LLVMBuildBitCast(l->b, word, bytes, ""),
+                                  LLVMConstBitCast(above, bytes),
+                                  LLVMConstVector(from_bytes, 4), ""),
+       less = ll_i32(l, is_signed ? 0x64806480 : 0x64006400);
+    x = LLVMBuildBitCast(l->b, x, l->i32, "");
+    if (!is_half) {
+        less = LLVMBuildAnd(l->b, x, ll_i32(l, 0x43804380), "");
+        x = LLVMBuildAnd(l->b, x, ll_i32(l, 0x437f437f), "");
+    }
+    x = LLVMBuildFSub(l->b, LLVMBuildBitCast(l->b, x, pair, ""),
+                      LLVMBuildBitCast(l->b, less, pair, ""), "");
+    return LLVMBuildBitCast(l->b, x, l->i32, "");
+}
+
+/* Registers i and i + 1 of a cast from 8 bits, where few instructions convert both. */
 static bool
 cast_pair(Sim *s, const Op *o, Lv *from, int i, Lv *r)
 {
     const Type *t = arg(o, 0)->type, *to = result(o, 0)->type;
     int part, next;
     if (!s->m->f8_pair || !t->rank || i + 1 >= sim_n_regs(arg(o, 0)) ||
-        elem_info[t->elem].bits != 8 || !elem_is_float(t->elem) ||
+        elem_info[t->elem].bits != 8 ||
         (to->elem != E_F16 && to->elem != E_BF16 && to->elem != E_F32))
         return false;
     Lv word = sim_word_of(s, from[i], &part);
     if (!word || sim_word_of(s, from[i + 1], &next) != word || part % 2 ||
         next != part + 1)
         return false;
-    Lv both = s->m->f8_pair(s->l, t->elem, word, part / 2);
+    bool is_float = elem_is_float(t->elem);
+    Lv both = is_float ? s->m->f8_pair(s->l, t->elem, word, part / 2)
+                       : pair_of_bytes(s, t->elem, to->elem, word, part);
     if (!both)
         return false;
+    if (!is_float) {
+        sim_unpack_word(s, to, both, 2, r + i);
+        return true;
+    }
     sim_unpack_word(s, ty_with_elem(s->c, t, E_F16), both, 2, r + i);
     for (int k = i; k < i + 2; k++)
         r[k] = cg_cast(s->l, E_F16, to->elem, r[k], ROUND_RTNE);
