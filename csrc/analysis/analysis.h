@@ -212,6 +212,8 @@ typedef struct RolesPlan {
 RolesPlan roles_plan(Func *f);
 /* Is this a MAP_LOAD of what products of warpgroups read where it comes to lie? */
 bool roles_bring(Func *f, const Op *o);
+/* Do threads make an operand of a loop's product of what they load? */
+bool has_made_operand(Func *f);
 
 /* ---- tensors.c ----------------------------------------------------------------------------- */
 /* What plain pointers and their mask access, as a block of a tensor: dims of the tensor from the

@@ -197,10 +197,11 @@ look_at_making(const Block *b, const Val *v, int budget, Made *m)
         look_at_making(b, arg(o, i), budget - 1, m);
 }
 
-/* Does a loop's product read what threads load and compute, as dequantised weights? Nothing runs such loads
- * ahead beside warps of their own. bf16 @ int8 of 4096^3 on an H100, with such warps and without,
- * TFLOP/s: 128x128x64 by 8 warps 215 and 343, 128x256x64 281 and 313, 128x128x32 by 4 136 and 314. */
-static bool
+/* Does a loop's product read what threads load and compute, as dequantised weights? Then warps of their own
+ * would bring the other operand alone. bf16 @ int8 of 4096^3 on an H100, with such warps and without, when
+ * loads did not run ahead beside them, TFLOP/s: 128x128x64 by 8 warps 215 and 343, 128x256x64 281 and 313,
+ * 128x128x32 by 4 136 and 314. */
+bool
 has_made_operand(Func *f)
 {
     enum { BUDGET = 16 };

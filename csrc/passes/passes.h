@@ -62,6 +62,7 @@ bool map_splits_lines(FactTable *facts, const Op *map);
 /* ---- rings.c ----------------------------------------------------------------------------- */
 /* Is it the work of whoever fills a ring? */
 bool ring_is_filled_by(const Op *o);
+bool is_of_ring(const Op *o); /* it waits for slots, fills or releases them */
 
 /* ---- run.c: the driver: verifies, dumps, stops ------------------------------------------- */
 /* Runs the passes by name; after each: ir_verify in debug builds, TEGULA_DUMP, TEGULA_STOP.

@@ -347,12 +347,15 @@ scratch_bytes(const Block *b)
     return most;
 }
 
-/* Bytes of shared memory that the loop reads already. */
+/* Bytes of shared memory that the loop reads already, and all rings'. */
 static int64_t
 invariant_bytes(Pipe *p)
 {
     Map seen = {.a = p->c->arena};
     int64_t sum = 0;
+    for (const Op *o = p->f->body->first; o; o = o->next)
+        for (int i = 0; o->op == OP_RING_ALLOC && i < o->n_results - 2; i++)
+            sum += slot_bytes(result(o, i)->type) * result(o, i)->type->slots;
     for (Op *o = p->body->first; o; o = o->next) {
         for (int i = 0; o->op == OP_DOT && i < 2; i++) {
             const Val *v = arg(o, i);

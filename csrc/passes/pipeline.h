@@ -99,7 +99,7 @@ Val *pipeline_is_inside(Build *b, const PipeBound *k, Val *iv);
 Val *pipeline_iv_after(Build *b, const Op *loop, int64_t step, Val *iv, int stage);
 
 /* pipeline_order.c: may the load of the loop's body be done iterations early? */
-bool pipeline_may_overtake(const Func *f, const Op *loop, const Op *load);
+bool pipeline_may_overtake(Func *f, const Op *loop, const Op *load);
 
 /* pipeline_steps.c: carries the first step of the loop's dot. false: it has none. */
 bool pipeline_steps(const Pipelined *p);

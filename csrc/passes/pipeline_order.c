@@ -1,7 +1,9 @@
 /* pipeline_order: may a load run ahead of what else its loop does?
  *
  * It may where nothing in the loop orders threads or memory (barriers but those in front of
- * a release, assembly, atomics that acquire and whose result is used), and every store and atomic goes elsewhere:
+ * a release, assembly, atomics that acquire and whose result is used), and every store and
+ * atomic goes elsewhere. What fills, waits for and releases a ring's slots is of shared memory
+ * alone: loads of operands that threads make pass it, others not, which nobody has measured.
  *
  *     through another argument     as in order_memory: what the arguments of a kernel point
  *                                  to is taken to meet nowhere while a loop runs
@@ -112,10 +114,11 @@ orders_memory(const Op *o)
 
 /* May the load go before o of an earlier iteration? */
 static bool
-may_pass(const Func *f, const Op *loop, const Op *load, const Op *o)
+may_pass(Func *f, const Op *loop, const Op *load, const Op *o)
 {
     bool is_atomic = o->op == OP_ATOMIC_RMW || o->op == OP_ATOMIC_CAS;
-    if (!may_change_memory(o) || (o->op == OP_BARRIER && ir_attr(o, ATTR_RELEASE)))
+    if (!may_change_memory(o) || (o->op == OP_BARRIER && ir_attr(o, ATTR_RELEASE)) ||
+        (is_of_ring(o) && has_made_operand(f)))
         return true;
     if ((o->op != OP_STORE && !is_atomic) || (is_atomic && orders_memory(o)))
         return false;
@@ -127,7 +130,7 @@ may_pass(const Func *f, const Op *loop, const Op *load, const Op *o)
 }
 
 static bool
-may_pass_all(const Func *f, const Op *loop, const Op *load, const Block *b)
+may_pass_all(Func *f, const Op *loop, const Op *load, const Block *b)
 {
     EACH_OP(o, b)
         if (!may_pass(f, loop, load, o))
@@ -136,7 +139,7 @@ may_pass_all(const Func *f, const Op *loop, const Op *load, const Block *b)
 }
 
 bool
-pipeline_may_overtake(const Func *f, const Op *loop, const Op *load)
+pipeline_may_overtake(Func *f, const Op *loop, const Op *load)
 {
     return may_pass_all(f, loop, load, loop->regions[0]);
 }

@@ -16,8 +16,8 @@
  * the order of what is read.
  *
  * Tiles with the same first and last reader share a ring: one announcement, one wait. So do those of
- * products that stay open, whose slots become free together. Sites in different blocks whose tiles are alike share one, too, where neither is filled while the other
- * is being read.
+ * products that stay open, whose slots become free together. Sites in different blocks whose tiles are
+ * alike share one, too, where neither is filled while the other is being read.
  *
  * Rule 1: a slot is released behind its last reader, by those who have waited for it.
  * Rule 2: a tile that a loop further in reads again and again has one slot.
@@ -85,6 +85,29 @@ find_readers(const Val *v, const Block *b, Op **first, Op **last)
         if (!*last || comes_before(*last, o))
             *last = o;
     }
+}
+
+/* What pipeline will want for the loads beside tiles in their loops, and for operands that threads make
+ * of them. */
+static int64_t
+copied_bytes(Func *f, const Block *b)
+{
+    enum { SLOT = 1 << 10 }; /* is a multiple of it */
+    int64_t own = 0, most = 0;
+    bool has_tiles = false;
+    for (Op *o = b->first; o; o = o->next) {
+        for (int i = 0; i < o->n_regions && op_has(o, OPF_CONTROL); i++) {
+            int64_t inside = copied_bytes(f, o->regions[i]);
+            most = MAX(most, inside);
+        }
+        const Type *t = o->n_results ? result(o, 0)->type : NULL;
+        has_tiles |= roles_bring(f, o);
+        bool is_load = o->op == OP_LOAD && t->rank;
+        if (is_load || (o->op == OP_TO_SHARED && !comes_from_load(arg(o, 0))))
+            own += (ty_numel(t) * ty_bytes(t) + SLOT - 1) / SLOT * SLOT *
+                   (is_load ? f->c->opt.num_stages : 1);
+    }
+    return MAX(most, has_tiles && b->owner ? own : 0);
 }
 
 /* Is it a tile of a ring, or of a loop around? What copies of all threads bring, they overwrite. */
@@ -340,7 +363,8 @@ static void
 deal_slots(Rings *w)
 {
     Func *f = w->f;
-    int64_t others = MBARS + stage_bytes(f) + scratch_bytes(f, f->body),
+    int64_t others = MBARS + stage_bytes(f) + scratch_bytes(f, f->body) +
+                     (has_made_operand(f) ? copied_bytes(f, f->body) : 0),
             room = shared_memory_limit(&f->c->opt.target) - others;
     deal(w, slots_needed);
     if (hopper_plan(f).slots)
@@ -564,6 +588,12 @@ let_stay_open(const Rings *w, const Block *b)
     if (may_stay_open(w->f, b))
         ir_set_attr(b->owner, ATTR_LOOP,
                     ir_attr(b->owner, ATTR_LOOP) | LOOP_MMA_BEHIND);
+}
+
+bool
+is_of_ring(const Op *o)
+{
+    return o->op == OP_MBAR_WAIT || o->op == OP_MBAR_ARRIVE || o->op == OP_TMA_LOAD;
 }
 
 bool

@@ -122,13 +122,6 @@ operands_last(const Op *dot)
            outlasts(arg(dot, 1), loop);
 }
 
-/* Waits and copies for other slots, and releases, which go behind the wait of their product. */
-static bool
-is_of_ring(const Op *o)
-{
-    return o->op == OP_MBAR_WAIT || o->op == OP_MBAR_ARRIVE || o->op == OP_TMA_LOAD;
-}
-
 /* The release of the slot of operand i that the dot is the last to read; NULL: it reads none, or
  * another is. */
 static Op *
@@ -156,8 +149,10 @@ last_moment(Op *first, const Op *dot, int *n_younger)
     Op *o = first;
     for (; !uses_result_of(o, dot); o = o->next) {
         bool is_younger = lasts && o != dot && is_group_dot(o) && operands_last(o),
-             passes = lasts && (o->op == OP_REDUCE || o->op == OP_MMA_WAIT ||
-                                is_of_ring(o) || op_has(o, OPF_VIEW));
+             passes = lasts &&
+                      (o->op == OP_REDUCE || o->op == OP_MMA_WAIT ||
+                       /* for other slots, and releases, which go behind this wait */
+                       is_of_ring(o) || op_has(o, OPF_VIEW));
         if (o != dot && !is_younger && !passes && !passes_open(o))
             break;
         *n_younger += is_younger;

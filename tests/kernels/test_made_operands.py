@@ -48,6 +48,23 @@ def test_weights_run_ahead(kind):
     assert "load ahead (loop)" in report
 
 
+@pytest.mark.parametrize("warps", [4, 8])
+@pytest.mark.parametrize("turns", [1, 2, 3, 7])
+def test_beside_warps_that_bring_the_other(turns, warps):
+    """Asked for: a comes by a ring, which leaves room for what runs ahead of b."""
+    m, n, k = 2 * 16 * warps, 128, 64 * turns
+    a = whole_numbers(1, m, k)
+    b = np.random.default_rng(2).integers(-128, 128, (k, n)).astype(np.int8)
+    c = simulated.put(np.full((m, n), np.nan, np.float32), TARGET)
+    there = [simulated.put(x, TARGET) for x in (a, b)]
+    compiled = dequantised[(2, 1)](
+        *there, c, m, n, k, BM=16 * warps, BN=n, BK=64, num_warps=warps, hopper="3"
+    )
+    np.testing.assert_array_equal(c.numpy(), a.astype(np.float64) @ b)
+    assert "ring_alloc" in compiled.asm["simt"]
+    assert "load ahead (loop)" in str(compiled.report)
+
+
 @tegula.jit
 def scaled(
     a_ptr, b_ptr, scales_ptr, zeros_ptr, c_ptr, M, N, K,

@@ -122,6 +122,20 @@ def two_products(
 
 
 @tegula.jit
+def weights_of_bytes(
+    a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
+):  # fmt: skip
+    """b is of int8, which threads convert: a comes by a ring, b by all threads' copies."""
+    a = tl.make_tensor_descriptor(a_ptr, [M, K], [K, 1], [BM, BK])
+    i, j = tl.arange(0, BM), tl.arange(0, BN)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        at = (k + tl.arange(0, BK))[:, None] * N + j[None, :]
+        acc = tl.dot(a.load([0, k]), tl.load(b_ptr + at).to(tl.float16), acc)
+    tl.store(c_ptr + i[:, None] * N + j[None, :], acc)
+
+
+@tegula.jit
 def paired(
     a_ptr, b_ptr, c_ptr, Z, M, N, K,
     BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, TURNED: tl.constexpr,
@@ -249,6 +263,17 @@ def gated(warps: int, **options: Any) -> Subject:
     )  # fmt: skip
 
 
+def by_bytes(warps: int, **options: Any) -> Subject:
+    m, n, k = 16 * warps, 64, 448
+    a, b = whole(0, m, k), whole(1, k, n).astype(np.int8)
+    want = a.astype(np.float64) @ b.astype(np.float64)
+    out = np.full((m, n), np.nan, np.float32)
+    return subject(
+        weights_of_bytes, (1,), [a, b, out], want, m, n, k, BM=m, BN=64, BK=64,
+        num_warps=warps, num_stages=3, **options,
+    )  # fmt: skip
+
+
 def in_turn(warps: int, **options: Any) -> Subject:
     """Programs one after the other on a block, which store through a stage."""
     bm, bn, bk, x, y = 16 * warps, 128 if warps == 4 else 64, 32, 9, 2
@@ -284,6 +309,7 @@ SUBJECTS: dict[str, Callable[[], Subject]] = {
     "matmul in turn, two groups": lambda: in_turn(8, hopper="3,2"),
     "two products, one group": lambda: gated(4, hopper="3,2"),
     "two products, two groups": lambda: gated(8, hopper="3,2"),
+    "weights of bytes, two groups": lambda: by_bytes(8, hopper="3,3"),
     "matmul by pairs, one group": lambda: by_pairs(4, 64, True, hopper="3,3"),
     "matmul by pairs, two groups": lambda: by_pairs(8, 128, False, hopper="3,3"),
     "attention, one group": lambda: attention(False, 4, hopper="3,2"),
@@ -307,6 +333,10 @@ EQUIVALENT = [
         "causal, (one|two)", r"removed: wgmma\.fence",
         "The loop in front of the diagonal runs behind that over it. What its first "
         "product uses was read before the second product's fence of the last iteration.",
+    ),
+    (
+        "weights of bytes", r"(removed|one more pending): cp\.async\.wait_group 0",
+        "Behind the loop copies of zeros are left, to slots that nobody uses again.",
     ),
     (
         "two products", r"removed: wgmma\.fence",
