@@ -93,13 +93,17 @@ interp_is_off(Interp *in, const Op *o, int k, int64_t i)
 
 /* ---- elementwise ---------------------------------------------------------------- */
 
-/* Is the sum, difference or product of signed numbers of 32 bits none of them? */
+/* Is the sum, difference or product of signed numbers of 32 or 64 bits none of them? That of
+ * an OP_ADDPTR is the second's with `bytes`. */
 static bool
-wraps(OpCode op, const uint64_t *x)
+wraps(OpCode op, Elem e, int bytes, const uint64_t *x)
 {
-    int64_t a = (int32_t)x[0], b = (int32_t)x[1];
-    int64_t r = op == OP_ADD ? a + b : op == OP_SUB ? a - b : a * b;
-    return r != (int32_t)r;
+    int64_t a = elem_to_int(e, x[0]), b = elem_to_int(e, x[1]), r;
+    bool is_over = op == OP_ADD   ? __builtin_add_overflow(a, b, &r)
+                   : op == OP_SUB ? __builtin_sub_overflow(a, b, &r)
+                   : op == OP_MUL ? __builtin_mul_overflow(a, b, &r)
+                                  : __builtin_mul_overflow(b, bytes, &r);
+    return is_over || (e == E_I32 && op != OP_ADDPTR && r != (int32_t)r);
 }
 
 static void
@@ -115,14 +119,15 @@ run_elementwise(Interp *in, const Op *o)
         ie = arg(o, 1)->type->elem;
         oe = rt->elem;
     }
-    bool may_wrap = in->run->wraps && ie == E_I32 &&
-                    (o->op == OP_ADD || o->op == OP_SUB || o->op == OP_MUL);
+    bool may_wrap =
+        in->run->wraps && (ie == E_I32 || ie == E_I64) &&
+        (o->op == OP_ADD || o->op == OP_SUB || o->op == OP_MUL || o->op == OP_ADDPTR);
     int64_t n = ty_numel(rt);
     for (int64_t i = 0; i < n; i++) {
         uint64_t x[3] = {0};
         for (int k = 0; k < o->n_args; k++)
             x[k] = a[k][i];
-        if (may_wrap && wraps(o->op, x))
+        if (may_wrap && wraps(o->op, ie, elem_info[oe].bytes, x))
             *in->run->wraps = true;
         if (o->op == OP_CAST)
             r[i] = elem_cast(ie, oe, x[0], (int)ir_attr(o, ATTR_ROUNDING));

@@ -61,6 +61,17 @@ def test_tile_passes() -> None:
     assert int(n_compared) > 0.4 * MANY  # what is not promoted proves nothing
 
 
+@pytest.mark.parametrize("seed", [900693879])
+def test_an_index_beyond_64_bits_proves_nothing(seed: int) -> None:
+    """shift / 2 * 8 * 8 is 2^64 and a little less, which is a place in front of the pointer;
+    the compiler takes it for what no memory has (assumption A of analysis/facts.c)."""
+    done = subprocess.run(
+        [TIRC, "--products", str(seed), "copies"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^ *1  other, as an index wraps$", done.stdout, re.M)
+
+
 def test_a_difference_is_told() -> None:
     """A copy that begins in the middle of 16 bytes, or goes astray, is no copy."""
     text = """\
