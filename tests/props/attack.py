@@ -1,6 +1,6 @@
 """Fuzzed and random kernels by the clock: how many were tried, and what failed.
 
-    python tests/props/attack.py --seconds 600 --cores 16 --out DIR [--seed 7]
+    python tests/props/attack.py --seconds 600 --cores 16 --out DIR [--seed 7] [--kinds odd,differ]
 
     mutated     kernels of tests/ptx/cases.py with other expressions, compiled (fuzz.py)
     odd         Python that few have written, compiled (fuzz_source.py)
@@ -10,7 +10,7 @@
     promoted    products by copies of tensors beside the interpreter (fuzz_promoted.py)
 
 Kinds have quotas, and get the cores in their proportion; once these are met the time that
-is left is promoted's. A process of its own tries some seeds of a kind, since it may die or
+is left is the last's. A process of its own tries some seeds of a kind, since it may die or
 hang; the next begins behind the seed that it died of. Each slot writes its counts to
 DIR/trust-SLOT.json whenever such a process ends, and each failure, shrunk where it can be,
 to DIR/failed-KIND-SEED.txt. The exit status is 1 where anything failed.
@@ -341,12 +341,15 @@ def main() -> int:
     p.add_argument("--cores", type=int, default=os.cpu_count() or 1)
     p.add_argument("--out", type=Path, default=Path("."))
     p.add_argument("--seed", type=int, default=int(time.time()) % 100_000)
+    p.add_argument("--kinds", default=",".join(KINDS), help="a list with commas")
     a = p.parse_args()
     end = time.monotonic() + a.seconds
     a.out.mkdir(parents=True, exist_ok=True)
     import simulated
 
-    kinds = [k for k in KINDS if k != "promoted" or simulated.LIBRARY.exists()]
+    kinds = [k for k in KINDS if k in a.kinds.split(",")]
+    if not simulated.LIBRARY.exists():
+        kinds = [k for k in kinds if k != "promoted"]
     attack = Attack(a.out, end, a.seed, kinds)
     slots = [Slot(attack, i) for i in range(a.cores)]
     print(f"seed {a.seed}: {a.seconds:.0f} s on {a.cores} cores", flush=True)
