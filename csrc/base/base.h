@@ -118,6 +118,10 @@ int cpu_words(uint32_t out[CPU_WORDS]);
 /* Asks the system for AMX's registers, for all threads of this process, from now on; false: this
  * CPU has none, or the system keeps them. As often as one likes. */
 bool cpu_allows_tiles(void);
+/* This thread's floats round to nearest and keep denormals, whatever the process has set; what
+ * that was, for cpu_floats_end. */
+uint64_t cpu_floats_begin(void);
+void cpu_floats_end(uint64_t was);
 
 /* ---- pages.c --------------------------------------------------------------------- */
 uint64_t page_bytes(void); /* of a page */

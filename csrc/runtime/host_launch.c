@@ -312,7 +312,9 @@ emu_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
     PyThreadState *thread = PyEval_SaveThread();
     Poller poller = {.ask = ask_python, .data = &thread};
     run.poller = &poller;
+    uint64_t floats = cpu_floats_begin();
     bool ok = emu_run(&run, &report);
+    cpu_floats_end(floats);
     PyEval_RestoreThread(thread);
     if (raise_polled(&poller))
         return -1;
