@@ -59,10 +59,10 @@ grid_from(PyObject *obj, Grid *g)
         return PyErr_Format(PyExc_ValueError, "a grid has 1 to 3 sides, not %zd", n),
                -1;
     for (Py_ssize_t i = 0; i < n; i++) {
-        PyObject *item = Py_NewRef(is_tuple ? PyTuple_GetItem(obj, i)
-                                            : PyList_GetItem(obj, i));
-        int r = grid_side(item, &g->dim[i]);
-        Py_DECREF(item);
+        PyObject *item = Py_XNewRef(is_tuple ? PyTuple_GetItem(obj, i)
+                                             : PyList_GetItem(obj, i));
+        int r = item ? grid_side(item, &g->dim[i]) : -1; /* an __index__ took it away */
+        Py_XDECREF(item);
         if (r)
             return -1;
     }

@@ -126,3 +126,16 @@ def test_what_a_property_raises_ends_the_launch(raised):
 
     with pytest.raises(raised):
         takes_constant[(1,)](Odd(), 1)
+
+
+def test_a_grid_that_empties_itself():
+    """A side was taken from where the list had ended by then."""
+
+    class Side:
+        def __index__(self):
+            grid.clear()
+            return 1
+
+    grid = [Side(), 1, 1]
+    with pytest.raises(IndexError):
+        takes_constant[grid](np.zeros(1, np.int32), 1)
