@@ -37,11 +37,10 @@ bool
 is_pure_module(PyObject *name)
 {
     static const char *const pure[] = {
-        "builtins", "math",   "cmath",     "operator",    "functools",   "itertools",
-        "enum",     "typing", "types",     "dataclasses", "collections", "abc",
-        "numbers",  "numpy",  "fractions", "re",          "string",      "copy",
-        "bisect",   "heapq",  "struct",    "statistics",  "json",        "textwrap",
-        "sre",      NULL};
+        "builtins",   "math",  "cmath",       "operator", "functools",   "itertools",
+        "enum",       "types", "dataclasses", "abc",      "collections", "numbers",
+        "numpy",      "re",    "string",      "bisect",   "heapq",       "struct",
+        "statistics", "json",  "textwrap",    "sre",      NULL};
     const char *s = PyUnicode_Check(name) ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
     return s && is_first_word_among(s, pure) && !strstr(s, "numpy.random");
 }

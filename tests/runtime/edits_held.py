@@ -1251,3 +1251,45 @@ with_tensor(
     "o.calls += 1\n    return o.n",
     "o.n = 5",
 )
+
+# ---- what Python's library finds by itself ---------------------------------------------------
+function(
+    "copy by copyreg",
+    OBJECT + "import copy, copyreg\n",
+    "return copy.copy(o).n",
+    "copyreg.pickle(O, lambda r: (types.SimpleNamespace, (), {'n': 5}))",
+    "O.__copy__ = lambda s: types.SimpleNamespace(n=5)",
+    "o.n = 5",
+)
+function(
+    "deep copy",
+    OBJECT + "import copy\no.p = O()\no.p.n = @V@\n",
+    "return copy.deepcopy(o).p.n",
+    "O.__deepcopy__ = lambda s, memo: types.SimpleNamespace(p=s, n=5)\no.n = 5",
+    "o.p.n = 5",
+)
+function(
+    "type hints",
+    "import typing\nclass P:\n    n: int if @V@ == 1 else float\n",
+    "return 5 if typing.get_type_hints(P)['n'] is float else 1",
+    "P.__annotations__['n'] = float",
+)
+function(
+    "type hints by a name",
+    "import typing\nT = int if @V@ == 1 else float\nclass P:\n    n: 'T'\n",
+    "return 5 if typing.get_type_hints(P)['n'] is float else 1",
+    "T = float",
+)
+function(
+    "part of a fraction",
+    "import fractions\nF = fractions.Fraction(@V@)\n",
+    "return F.numerator",
+    "F._numerator = 5",
+    "F = fractions.Fraction(5)",
+)
+function(
+    "fraction's floor",
+    "import fractions\nF = fractions.Fraction(@V@)\n",
+    "return int(F)",
+    "F._numerator = 5",
+)
