@@ -119,9 +119,9 @@ run_elementwise(Interp *in, const Op *o)
         ie = arg(o, 1)->type->elem;
         oe = rt->elem;
     }
-    bool may_wrap =
-        in->run->wraps && (ie == E_I32 || ie == E_I64) &&
-        (o->op == OP_ADD || o->op == OP_SUB || o->op == OP_MUL || o->op == OP_ADDPTR);
+    bool may_wrap = in->run->wraps && (ie == E_I32 || ie == E_I64) &&
+                    (o->op == OP_ADD || o->op == OP_SUB || o->op == OP_MUL ||
+                     o->op == OP_ADDPTR);
     int64_t n = ty_numel(rt);
     for (int64_t i = 0; i < n; i++) {
         uint64_t x[3] = {0};

@@ -1,6 +1,7 @@
 """Fuzzed and random kernels by the clock: how many were tried, and what failed.
 
-    python tests/props/attack.py --seconds 600 --cores 16 --out DIR [--seed 7] [--kinds odd,differ]
+    python tests/props/attack.py --seconds 600 --cores 16 --out DIR [--seed 7]
+            [--kinds odd,differ]
 
     mutated     kernels of tests/ptx/cases.py with other expressions, compiled (fuzz.py)
     odd         Python that few have written, compiled (fuzz_source.py)

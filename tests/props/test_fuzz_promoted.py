@@ -63,8 +63,8 @@ def test_tile_passes() -> None:
 
 @pytest.mark.parametrize("seed", [900693879])
 def test_an_index_beyond_64_bits_proves_nothing(seed: int) -> None:
-    """shift / 2 * 8 * 8 is 2^64 and a little less, which is a place in front of the pointer;
-    the compiler takes it for what no memory has (assumption A of analysis/facts.c)."""
+    """shift / 2 * 8 * 8 is a little less than 2^64, a place in front of the pointer; the
+    compiler takes it for what no memory has (assumption A of analysis/facts.c)."""
     done = subprocess.run(
         [TIRC, "--products", str(seed), "copies"], capture_output=True, text=True
     )
