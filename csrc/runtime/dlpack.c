@@ -194,6 +194,18 @@ is_possible(const DLTensor *t, Span *out)
     return most >> 63 == 0; /* machines of ours have no addresses up there */
 }
 
+/* Nothing is mapped in the first page, nor where x86 has no addresses; the highest byte of others may be
+ * a tag. */
+static bool
+is_nowhere(uint64_t address)
+{
+#ifdef __x86_64__
+    if (address >> 57)
+        return true;
+#endif
+    return address < 4096;
+}
+
 /* Not so: torch's FakeTensor, which has a shape but no memory, and what DLPack's fields
  * cannot mean. *out: its memory, as is_possible says, where we know what memory that is. 0, or
  * -1 with TypeError. */
@@ -205,7 +217,7 @@ check_tensor(const DLTensor *t, Span *out)
         PyErr_SetString(PyExc_TypeError, "its DLPack describes no tensor: a shape, "
                                          "strides or an offset that memory has no "
                                          "room for");
-    else if (!t->data && out->low < out->high)
+    else if (is_nowhere((uint64_t)(uintptr_t)t->data) && out->low < out->high)
         PyErr_SetString(PyExc_TypeError,
                         "it has a shape but no memory, like a FakeTensor or a wrapper");
     else
@@ -365,14 +377,12 @@ device_id(PyObject *x, int32_t *out)
     return PyErr_Occurred() ? -1 : 0;
 }
 
-/* Nothing is mapped below the first page, so elements that are said to be there are a lie, which would
- * end the process. shape: a tuple; of another object nobody knows whether it is empty. 0, or
+/* Elements that are said to be where nothing is are a lie, which would end the process. shape: a tuple; of another object nobody knows whether it is empty. 0, or
  * -1 with an exception. */
 static int
 check_address(uint64_t address, PyObject *shape)
 {
-    enum { FIRST_PAGE = 4096 };
-    if (address >= FIRST_PAGE || !shape || !PyTuple_Check(shape))
+    if (!is_nowhere(address) || !shape || !PyTuple_Check(shape))
         return 0;
     for (Py_ssize_t i = 0; i < PyTuple_Size(shape); i++) {
         PyObject *side_b = PyTuple_GetItem(shape, i);
@@ -472,7 +482,7 @@ read_data_ptr(State *st, const Setter *s, PyObject *x, Tensor *out)
         int e = PyErr_Occurred() ? -1 : elem_of_object(t);
         out->elem = (Elem)e;
         r = e < 0 ? -1 : place_of_text(d, &out->place);
-        if (!r && out->address < UINT64_C(4096) && out->place.type)
+        if (!r && is_nowhere(out->address) && out->place.type)
             r = check_shape_of(x, out->address);
     }
     Py_XDECREF(p);
