@@ -9,6 +9,7 @@
 #ifndef TEGULA_BASE_H
 #define TEGULA_BASE_H
 
+#include <locale.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -118,10 +119,15 @@ int cpu_words(uint32_t out[CPU_WORDS]);
 /* Asks the system for AMX's registers, for all threads of this process, from now on; false: this
  * CPU has none, or the system keeps them. As often as one likes. */
 bool cpu_allows_tiles(void);
-/* This thread's floats round to nearest and keep denormals, whatever the process has set; what
- * that was, for cpu_floats_end. */
-uint64_t cpu_floats_begin(void);
-void cpu_floats_end(uint64_t was);
+
+/* ---- manners.c ------------------------------------------------------------------- */
+typedef struct Manners {
+    uint64_t floats; /* a register */
+    locale_t locale; /* 0: has a point where C has one */
+} Manners;
+/* For this thread, until manners_end with what is returned. Within each other, too. */
+Manners manners_begin(void);
+void manners_end(Manners was);
 
 /* ---- pages.c --------------------------------------------------------------------- */
 uint64_t page_bytes(void); /* of a page */

@@ -1,4 +1,4 @@
-/* cpu: what this CPU can do, as words that tell it from others; how its floats round.
+/* cpu: what this CPU can do, as words that tell it from others.
  *
  * Code made for one CPU may not run on another one that shares its home directory, so the
  * answer is part of a name on disk. In a virtual machine each CPUID costs microseconds, and
@@ -93,56 +93,3 @@ cpu_words(uint32_t out[CPU_WORDS])
 }
 
 #endif
-
-/* ---- floats --------------------------------------------------------------------------- */
-
-/* A program may have torch.set_flush_denormal, fesetround or traps, and new threads inherit it.
- * Constants that are folded then would be in the cache on disk for everybody, and threads of
- * a launch would differ. */
-#if defined __x86_64__
-enum { PLAIN = 0x1f80, FLAGS = 0x3f }; /* of MXCSR; flags say what has happened */
-
-static uint64_t
-mode_of_floats(void)
-{
-    return __builtin_ia32_stmxcsr() & ~(unsigned)FLAGS;
-}
-
-static void
-set_mode_of_floats(uint64_t mode)
-{
-    __builtin_ia32_ldmxcsr((unsigned)mode);
-}
-#else
-enum { PLAIN = 0 }; /* of FPCR */
-
-static uint64_t
-mode_of_floats(void)
-{
-    uint64_t mode;
-    __asm__ volatile("mrs %0, fpcr" : "=r"(mode));
-    return mode;
-}
-
-static void
-set_mode_of_floats(uint64_t mode)
-{
-    __asm__ volatile("msr fpcr, %0" : : "r"(mode));
-}
-#endif
-
-uint64_t
-cpu_floats_begin(void)
-{
-    uint64_t was = mode_of_floats();
-    if (was != PLAIN)
-        set_mode_of_floats(PLAIN);
-    return was;
-}
-
-void
-cpu_floats_end(uint64_t was)
-{
-    if (was != PLAIN)
-        set_mode_of_floats(was);
-}

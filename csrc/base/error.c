@@ -51,19 +51,19 @@ bool
 comp_run(Comp *c, void (*fn)(Comp *c, void *data), void *data)
 {
     jmp_buf here, *const outer = c->escape;
-    const uint64_t floats = cpu_floats_begin();
+    const Manners was = manners_begin();
     c->err = (Error){0};
     c->pending_help = NULL;
     if (setjmp(here)) {
         c->escape = outer;
-        cpu_floats_end(floats);
+        manners_end(was);
         return false;
     }
     c->escape = &here;
     fn(c, data);
     c->escape = outer;
     c->err = (Error){0}; /* of a nested run that the caller has dealt with */
-    cpu_floats_end(floats);
+    manners_end(was);
     return true;
 }
 

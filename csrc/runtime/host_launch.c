@@ -38,7 +38,9 @@ read_ptx(Compiled *v)
     char err[EMU_ERROR] = "";
     if (!ptx)
         return PyErr_SetString(PyExc_SystemError, "a variant without PTX"), -1;
+    Manners was = manners_begin();
     v->emu = emu_load(ptx->data, v->bin.symbol, err);
+    manners_end(was);
     return v->emu ? 0 : (raise_error("TegulaError", err), -1);
 }
 
@@ -312,9 +314,9 @@ emu_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
     PyThreadState *thread = PyEval_SaveThread();
     Poller poller = {.ask = ask_python, .data = &thread};
     run.poller = &poller;
-    uint64_t floats = cpu_floats_begin();
+    Manners was = manners_begin();
     bool ok = emu_run(&run, &report);
-    cpu_floats_end(floats);
+    manners_end(was);
     PyEval_RestoreThread(thread);
     if (raise_polled(&poller))
         return -1;

@@ -284,9 +284,9 @@ work(Job *j, Scratch *s, bool is_caller)
         return 0;
     }
     memcpy(s->at, &run, sizeof run);
-    uint64_t floats = cpu_floats_begin();
+    Manners was = manners_begin();
     int64_t n = run_programs(j, s, is_caller);
-    cpu_floats_end(floats);
+    manners_end(was);
     fence();
     return n;
 }

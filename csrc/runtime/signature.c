@@ -44,7 +44,8 @@ parse_constant(const char *s)
         return v;
     Py_XDECREF(v);
     PyErr_Clear();
-    double d = strtod(s, &end);
+    double d = PyOS_string_to_double(s, &end, NULL); /* of any locale */
+    PyErr_Clear();
     return *s && !*end ? PyFloat_FromDouble(d) : NULL;
 }
 

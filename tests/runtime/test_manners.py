@@ -1,14 +1,18 @@
-"""Rounding and denormals that a program has set (torch.set_flush_denormal) are none of a
-kernel's: neither where it runs, on whatever thread, nor in constants that a compile folds,
-which other processes find on disk.
+"""Rounding, denormals and the decimal point that a program has set are none of a kernel's:
+neither where it runs, on whatever thread, nor in constants that a compile folds, which
+other processes find on disk. torch.set_flush_denormal does so, and setlocale of a window of Qt.
 """
 
 from __future__ import annotations
 
 import ctypes
+import locale
 import platform
+import shutil
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -77,3 +81,47 @@ def test_the_mode_of_the_program(target: str | None, mode: str) -> None:
     with floats(mode):
         found = answer(target)
     assert found == want
+
+
+@pytest.fixture
+def comma(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The decimal point of this process."""
+    if shutil.which("localedef"):
+        made = [*"localedef -i de_DE -f UTF-8".split(), tmp_path / "mine.UTF-8"]
+        subprocess.run(made, capture_output=True)
+    monkeypatch.setenv("LOCPATH", str(tmp_path))
+    was = locale.setlocale(locale.LC_NUMERIC)
+    for name in "mine.UTF-8", "de_DE.UTF-8", "fr_FR.UTF-8":
+        try:
+            locale.setlocale(locale.LC_NUMERIC, name)
+        except locale.Error:
+            monkeypatch.delenv("LOCPATH", raising=False)  # those of the system
+            continue
+        assert locale.localeconv()["decimal_point"] == ","
+        yield
+        assert locale.localeconv()["decimal_point"] == ",", "a launch has changed it"
+        break
+    else:
+        pytest.skip("no locale with a comma here")
+    locale.setlocale(locale.LC_NUMERIC, was)
+
+
+@pytest.mark.usefixtures("comma")
+@pytest.mark.parametrize("target", ["cpu", "emu:sm_80", None])
+def test_a_decimal_comma(target: str | None, capfd: pytest.CaptureFixture) -> None:
+    answer(target)
+
+    @tegula.jit(interpret=target is None)
+    def kernel(x):
+        add = "add.f32 $0, $1, 1.5;"
+        v = tl.load(x)
+        v = tl.inline_asm_elementwise(add, "=r,r", [v], tl.float32, True, 1)
+        tl.device_print("v", v)
+        tl.store(x, v)
+
+    x = np.ones(1, np.float32)
+    with tegula.knobs.runtime.scope():
+        tegula.knobs.runtime.target = target or "cpu"
+        kernel[(1,)](x)
+    assert x[0] == 2.5
+    assert "v: 2.500000" in capfd.readouterr().out
