@@ -1,6 +1,6 @@
 """Rounding, denormals and the decimal point that a program has set are none of a kernel's:
 neither where it runs, on whatever thread, nor in constants that a compile folds, which
-other processes find on disk. torch.set_flush_denormal does so, and setlocale of a window of Qt.
+other processes find on disk. torch.set_flush_denormal sets them, and Qt's setlocale.
 """
 
 from __future__ import annotations
