@@ -210,6 +210,73 @@ SCRIPTS = {
 
         together(4, work)
     """,
+    "a function of constants deletes its kernel": """
+        @tegula.constexpr_function
+        def one():
+            globals().pop("kernel", None)
+            gc.collect()
+            return 1
+
+        @tegula.jit
+        def kernel(x):
+            tl.store(x, one())
+
+        x = np.zeros(1, np.int32)
+        kernel[(1,)](x)
+        assert x[0] == 1
+        run()
+    """,
+    "the collector of garbage compiles and launches": """
+        class Last:
+            def __init__(self):
+                self.me = self
+
+            def __del__(self):
+                run(np.int32)
+
+        gc.set_threshold(5, 2, 2)
+        for k in range(6):
+            Last()
+            run((np.float32, np.int64)[k % 2], B=32 << k % 3)
+    """,
+    "a kernel is deleted while it runs": """
+        def make():
+            @tegula.jit
+            def turns(x, n):
+                a = 0
+                for i in range(n):
+                    a ^= i
+                tl.store(x, a)
+
+            return turns
+
+        for _ in range(4):
+            x, kernel = np.full(1, 7, np.int32), make()
+            kernel[(1,)](x, 4)
+            work = lambda kernel=kernel: kernel[(1,)](x, 1 << 26)
+            thread = threading.Thread(target=work)
+            thread.start()
+            del kernel, work
+            gc.collect()
+            thread.join()
+            assert x[0] == 0
+    """,
+    "no file can be opened": """
+        import linecache, resource, tempfile, warnings
+        linecache.getlines(__file__)
+        warnings.simplefilter("ignore")
+        tegula.knobs.cache.dir = tempfile.mkdtemp()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (16, 16))
+        files = []
+        try:
+            while True:
+                files.append(os.open(os.devnull, os.O_RDONLY))
+        except OSError:
+            run()
+        for f in files:
+            os.close(f)
+        run(np.int32)
+    """,
     "the package is imported anew": """
         import importlib
         run()
