@@ -277,8 +277,13 @@ int64_t code_size(Func *f, const Block *b, int most);
  * top-k of 2048 by one warp, written out as a sorting network, counts for 350,000 (three
  * seconds here, a minute in ptxas). */
 enum { MAX_CODE = 1 << 19, MAX_CHUNK_BITS = 5 }; /* registers of a chunk, as log2 */
+bool is_in_registers(const Val *v); /* a block, and none in shared memory */
 bool has_many_registers(const Val *v);
 bool is_big(const Func *f, const Val *v); /* has many, and the function has chunks */
+/* Is a register of each result one of an operand's, or made of none? */
+bool moves_registers(Comp *c, const Op *o);
+/* ... or computed from the same register of each operand? */
+bool is_by_register(Comp *c, const Op *o);
 int64_t kernel_code_size(Func *f);
 /* Bytes of a thread's memory that LOCAL_ALLOCs take; of one of them. */
 int64_t local_bytes(const Func *f);

@@ -6,16 +6,36 @@
 enum { BIG_REGS = 64 };
 
 bool
+is_in_registers(const Val *v)
+{
+    return v->type->rank && v->type->layout && !v->type->slots;
+}
+
+bool
 has_many_registers(const Val *v)
 {
-    const Type *t = v->type;
-    return t->rank && t->layout && !t->slots && 1 << t->layout->n[IN_REG] > BIG_REGS;
+    return is_in_registers(v) && 1 << v->type->layout->n[IN_REG] > BIG_REGS;
 }
 
 bool
 is_big(const Func *f, const Val *v)
 {
     return f->chunk_bits && has_many_registers(v);
+}
+
+bool
+moves_registers(Comp *c, const Op *o)
+{
+    return op_has(o, OPF_FREE) ||
+           (o->op == OP_CONVERT && convert_plan(c, o)->kind <= CONV_REGS);
+}
+
+bool
+is_by_register(Comp *c, const Op *o)
+{
+    bool is_elementwise = op_has(o, OPF_PURE) && op_has(o, OPF_ELEM) &&
+                          !op_is_assembly(o);
+    return (is_elementwise && o->n_results == 1) || moves_registers(c, o);
 }
 
 /* A big value is no more code than one of BIG_REGS. */

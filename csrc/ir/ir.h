@@ -296,6 +296,7 @@ struct Val {
     int id;       /* dense in its Func */
     Use *uses;
     const char *name; /* the user's name for it, for dumps; may be NULL */
+    bool is_kept;     /* it lies in each thread's local memory: pass keep_local */
 };
 
 struct Op {

@@ -365,7 +365,9 @@ parse_region(Parser *p, Op *o)
         do {
             Name n = value_name(p);
             tok_expect(p, ":");
-            define(p, n, ir_block_arg(b, parse_type(p), NULL));
+            Val *v = ir_block_arg(b, parse_type(p), NULL);
+            v->is_kept = tok_accept_word(p, "kept");
+            define(p, n, v);
         } while (tok_accept(p, ","));
         tok_expect(p, ")");
     }
@@ -385,7 +387,8 @@ typedef struct OpText {
     Name literal;      /* of a const */
     bool is_splat;     /* ... the literal */
     Vals args;
-    Types types; /* of its results */
+    Types types;    /* of its results */
+    VEC(bool) kept; /* ... which are */
 } OpText;
 
 static void
@@ -420,9 +423,10 @@ parse_op_text(Parser *p, OpText *t)
     if (tok_accept_word(p, "shared"))
         t->head.place = parse_place(p);
     if (tok_accept(p, ":")) {
-        do
+        do {
             PUSH(a, &t->types, parse_type(p));
-        while (tok_accept(p, ","));
+            PUSH(a, &t->kept, tok_accept_word(p, "kept"));
+        } while (tok_accept(p, ","));
     }
 }
 
@@ -468,8 +472,10 @@ parse_op(Parser *p, Block *b)
     const Loc *l = parse_loc(p);
     if (l)
         o->loc = l;
-    for (int i = 0; i < t.names.n; i++)
+    for (int i = 0; i < t.names.n; i++) {
+        result(o, i)->is_kept = t.kept.at[i];
         define(p, t.names.at[i], result(o, i));
+    }
 }
 
 static void

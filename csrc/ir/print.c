@@ -110,6 +110,13 @@ put_type(Printer *p, const Type *t)
 }
 
 static void
+put_type_of(Printer *p, const Val *v)
+{
+    put_type(p, v->type);
+    sb_put(&p->sb, v->is_kept ? " kept" : "");
+}
+
+static void
 put_quoted(Sb *sb, const char *s)
 {
     sb_put(sb, "\"");
@@ -299,7 +306,7 @@ put_region(Printer *p, const Op *o, int i, int depth)
         sb_put(&p->sb, k ? ", " : " ^(");
         put_val(p, b->args[k]);
         sb_put(&p->sb, ": ");
-        put_type(p, b->args[k]->type);
+        put_type_of(p, b->args[k]);
     }
     sb_put(&p->sb, b->n_args ? ") {\n" : " {\n");
     put_block(p, b, depth + 1);
@@ -337,7 +344,7 @@ put_op(Printer *p, const Op *o, int depth)
     }
     for (int i = 0; i < o->n_results; i++) {
         sb_put(sb, i ? ", " : " : ");
-        put_type(p, result(o, i)->type);
+        put_type_of(p, result(o, i));
     }
     for (int i = 0; i < o->n_regions; i++)
         put_region(p, o, i, depth);

@@ -23,6 +23,7 @@ const char *const order_simt[] = {
     "cse",   /* addresses and masks of one slice */
     "dce",   /* whole blocks that only slices are left of */
     "cast_again",   /* what is live where is settled */
+    "keep_local",   /* it marks values: behind all that makes some */
     "place_shared", /* behind all that makes, merges or drops ops with a place */
     "occupancy",    /* it counts the registers and the shared memory of what is left */
     "barriers",     /* last: what is emitted is what stands here, in this order */

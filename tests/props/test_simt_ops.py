@@ -7,6 +7,7 @@ because they differ in what their tensor cores take. ``tirc check`` compares buf
 from __future__ import annotations
 
 import itertools
+import re
 import subprocess
 from pathlib import Path
 
@@ -172,6 +173,56 @@ def test_atomics_act_once(elem: str, rmw: str, warps: int) -> None:
 )
 def test_f64_math_has_no_libm(op: str) -> None:
     check(tirgen.elementwise(op, "f64", 1), 4, error="1e-14")
+
+
+KEPT = """// ARG: [random 32768 5]
+// ARG: [0 x 32768]
+func @f(%p: ptr<i32>, %q: ptr<i32>) {
+  %i = arange {start=0, end=32768} : i32[32768]
+  %s = splat %p : ptr<i32>[32768]
+  %a = addptr %s, %i : ptr<i32>[32768]
+  %t = splat %q : ptr<i32>[32768]
+  %v = addptr %t, %i : ptr<i32>[32768]
+  %x = load %a : i32[32768]
+  %seven = const splat(7) : i32[32768]
+  %three = const splat(3) : i32[32768]
+  %d = div %x, %seven : i32[32768]
+  %e = rem %d, %three : i32[32768]
+  %f = add %e, %x : i32[32768]
+  %g = scan %f {axis=0} : i32[32768] ^(%b: i32, %c: i32) {
+    %h = add %b, %c : i32
+    yield %h
+  }
+  %k = add %g, %e : i32[32768]
+  store %v, %k
+  return
+}
+"""
+
+
+def test_what_is_kept_stands_in_the_text() -> None:
+    """Code obeys the marks of keep_local: fewer or more of them change its memory alone."""
+
+    def tirc(word: str, text: str) -> str:
+        return subprocess.run(
+            [TIRC, "-t", "emu:80", "-w", "1", word, "-"],
+            input=text, capture_output=True, text=True, timeout=600, check=True,
+        ).stdout  # fmt: skip
+
+    text = tirc("tile,simt,print", KEPT)
+    args = "".join(KEPT.splitlines(keepends=True)[:2])
+    ways = {
+        "as it was": text,
+        "again": re.sub(r"(%e = rem .*) kept", r"\1", text),
+        "kept": re.sub(r"(%f = add .*)", r"\1 kept", text),
+    }
+    assert len(set(ways.values())) == 3
+    words = {}
+    for way, changed in ways.items():
+        tirc("check", args + changed)
+        (local,) = re.findall(r"__local_depot0\[(\d+)\]", tirc("ptx", changed))
+        words[way] = int(local) // 4096
+    assert words == {"as it was": 3, "again": 2, "kept": 3}
 
 
 @pytest.mark.parametrize("seed", range(24))

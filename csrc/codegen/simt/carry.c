@@ -45,7 +45,7 @@ sim_carry_in(Sim *s, Val *const *to, int n, const Op *o, int first)
 void
 sim_carry_same(Sim *s, const Val *to, const Val *from)
 {
-    if (s->local->is_root[from->id])
+    if (!sim_is_made_again(s, from))
         s->local->home[to->id] = sim_local_home(s, from);
     else
         copy_big(s, to, from);
@@ -61,7 +61,7 @@ reach(const Sim *s, const Val *v, const Val *carried)
 {
     if (is_same(s, v, carried))
         return ELEMENT_BY_ELEMENT;
-    if (s->local->is_root[v->id] || !v->def)
+    if (!sim_is_made_again(s, v))
         return NOT_AT_ALL;
     Reach most = NOT_AT_ALL;
     for (int i = 0; i < v->def->n_args; i++) {

@@ -224,17 +224,29 @@ from_home(Sim *s, Chunks *c, const Place *p)
 }
 
 static Lv
+made_or_kept(Sim *s, Chunks *c, const Place *p)
+{
+    const Val *v = p->v;
+    if (sim_is_made_again(s, v))
+        return compute(s, c, p);
+    if (!v->is_kept)
+        err_at(s->c, v->def ? v->def->loc : s->f->loc, VALUE,
+               "a block that no loop over chunks computes is not kept: run keep_local");
+    return from_home(s, c, p);
+}
+
+static Lv
 eval(Sim *s, Chunks *c, const Place *p)
 {
     const Val *v = p->v;
-    if (!sim_is_block(v))
+    if (!is_in_registers(v))
         return sim_val(s, v)[0];
     if (s->vals[v->id] && !moving(c, p->at + 1))
         return sim_reg(s, v, (int)p->at[0]);
     Lv x = c ? map_get(&c->memo, p, sizeof *p) : NULL;
     if (x)
         return x;
-    x = s->local->is_root[v->id] ? from_home(s, c, p) : compute(s, c, p);
+    x = made_or_kept(s, c, p);
     if (c)
         map_put(&c->memo, p, sizeof *p, x);
     return x;
@@ -276,7 +288,7 @@ sim_whole(Sim *s, const Val *v)
     Chunks whole = {.memo.a = s->a};
     for (int i = 0; i < sim_n_regs(v); i++) {
         Place p = place_of(&whole, v, (uint32_t)i);
-        r[i] = k->is_root[v->id] ? from_home(s, &whole, &p) : compute(s, &whole, &p);
+        r[i] = made_or_kept(s, &whole, &p);
     }
     return r;
 }

@@ -6,10 +6,8 @@
  *     m = max(abs(a))            for i < chunks:  32 from there, abs, max; then as always
  *     store(q, a * s, mask)      for i < chunks:  32 from there, times s; 32 stores
  *
- * (chunks.c has the loops.) What is computed element by element has no place of its own, it is computed again in each
- * loop that asks for it; what costs more than memory does (COST_HEAVY) and is asked for more
- * than once has one. Values with few registers have one, too, if big ones are made of them:
- * a loop asks for the row that its counter says.
+ * chunks.c has the loops. Which values have a place is what pass keep_local has marked as kept; each
+ * loop computes the others again where it asks for them.
  *
  * Rule 1: an op that knows nothing of chunks (dot, some converts) takes a big value whole:
  *         sim_val reads all of it, for that op alone (sim_forget), and sim_to_local puts
@@ -18,162 +16,14 @@
  */
 #include "codegen/simt/local.h"
 
-enum {
-    MAX_WHOLE = 1 << 10,  /* registers of what such an op takes */
-    MAX_BYTES = 448 << 10 /* of 512 KB that a thread can have */
-};
+enum { MAX_BYTES = 448 << 10 }; /* of 512 KB that a thread can have */
 
-/* ---- which values ---------------------------------------------------------------------- */
+/* ---- until when ---------------------------------------------------------------------------- */
 
 bool
-sim_is_block(const Val *v)
+sim_is_made_again(const Sim *s, const Val *v)
 {
-    return v->type->rank && v->type->layout && !v->type->slots;
-}
-
-static bool
-is_elementwise(const Op *o)
-{
-    return op_has(o, OPF_PURE) && op_has(o, OPF_ELEM) && !op_is_assembly(o) &&
-           o->n_results == 1;
-}
-
-/* Is a register of the result one of the operand's, or made of none? */
-static bool
-is_shape(Sim *s, const Op *o)
-{
-    return op_has(o, OPF_FREE) ||
-           (o->op == OP_CONVERT && convert_plan(s->c, o)->kind <= CONV_REGS);
-}
-
-static int
-own_cost(Sim *s, const Op *o)
-{
-    if (is_shape(s, o))
-        return 0;
-    return element_cost(o);
-}
-
-/* Is a register of the result computed from the same register of each operand, or from one
- * that the layout says? */
-static bool
-is_simple(Sim *s, const Op *o)
-{
-    return is_elementwise(o) || is_shape(s, o);
-}
-
-/* Instructions of computing v, of o's results, again; -1: it must be kept. */
-static int
-cost_again(Sim *s, const Op *o, const Val *v)
-{
-    int own = own_cost(s, o), cost = own;
-    if (!is_simple(s, o))
-        return -1;
-    for (int i = 0; i < o->n_args; i++)
-        if (sim_is_block(arg(o, i)))
-            cost += s->local->cost[arg(o, i)->id];
-    bool again = has_many_registers(v) ? v->uses && v->uses->next : own >= COST_SLOW;
-    return again && cost >= COST_HEAVY && !v->type->is_ptr ? -1 : MIN(cost, COST_HEAVY);
-}
-
-static void
-find_roots(Sim *s, const Block *b)
-{
-    struct Local *k = s->local;
-    for (int i = 0; i < b->n_args; i++)
-        k->is_root[b->args[i]->id] = true;
-    for (const Op *o = b->first; o; o = o->next) {
-        for (int i = 0; i < o->n_results; i++) {
-            int cost = cost_again(s, o, result(o, i));
-            k->is_root[result(o, i)->id] = cost < 0;
-            k->cost[result(o, i)->id] = MAX(cost, 0);
-        }
-        for (int r = 0; r < o->n_regions && op_has(o, OPF_CONTROL); r++)
-            find_roots(s, o->regions[r]);
-    }
-}
-
-/* Are registers of o's operands asked for by numbers only known when it runs, in order to
- * make v? */
-static bool
-asks_by_number(Sim *s, const Op *o, const Val *v)
-{
-    if (!sim_is_block(v))
-        return false;
-    if (o->op == OP_JOIN || o->op == OP_CAT || o->op == OP_CONVERT)
-        return has_many_registers(v);
-    const struct Local *k = s->local;
-    return is_simple(s, o) &&
-           (has_many_registers(v) || (k->has_home[v->id] && !k->is_root[v->id]));
-}
-
-/* Backwards: what big values are computed from needs a place. */
-static void
-find_homes(Sim *s, const Block *b)
-{
-    for (const Op *o = b->last; o; o = o->prev) {
-        for (int r = 0; r < o->n_regions && op_has(o, OPF_CONTROL); r++)
-            find_homes(s, o->regions[r]);
-        bool asks = false;
-        for (int i = 0; i < o->n_results; i++)
-            asks |= asks_by_number(s, o, result(o, i));
-        for (int i = 0; asks && i < o->n_args; i++)
-            s->local->has_home[arg(o, i)->id] = true;
-    }
-}
-
-static void
-settle_home(const struct Local *k, const Val *v)
-{
-    bool *h = &k->has_home[v->id];
-    *h = sim_is_block(v) && k->is_root[v->id] && sim_n_regs(v) > 1 &&
-         (*h || has_many_registers(v));
-}
-
-static void
-settle_homes(const struct Local *k, const Block *b)
-{
-    for (int i = 0; i < b->n_args; i++)
-        settle_home(k, b->args[i]);
-    for (const Op *o = b->first; o; o = o->next) {
-        for (int i = 0; i < o->n_results; i++)
-            settle_home(k, result(o, i));
-        for (int r = 0; r < o->n_regions && op_has(o, OPF_CONTROL); r++)
-            settle_homes(k, o->regions[r]);
-    }
-}
-
-/* Is o done chunk by chunk, as far as its operands go, and its results? */
-static bool
-is_chunked(Sim *s, const Op *o, bool results)
-{
-    switch (o->op) {
-    case OPS(OP_JOIN, OP_CAT, OPS_ACCESS, OP_GATHER, OP_INLINE_ASM, OP_INLINE_ASM_IO,
-             OP_FOR, OP_WHILE, OP_IF, OP_YIELD, OP_CONDITION, OP_ASSERT, OP_PRINT):
-        return true;
-    case OP_REDUCE: return !results || !s->f->log2_ctas;
-    case OP_HISTOGRAM: return !results;
-    case OP_SCAN: return scan_has_chunks(s->f, o);
-    case OP_CONVERT: return convert_has_chunks(s->c, o);
-    default: return is_simple(s, o);
-    }
-}
-
-/* Ops that take or give big values as a whole are an instruction a register, and more: over
- * thousands in a row ptxas takes minutes. */
-static void
-check_whole(Sim *s, const Block *b)
-{
-    EACH_CONTROL_OP(o, b) {
-        int n = 0;
-        for (int i = 0; i < o->n_results && !is_chunked(s, o, true); i++)
-            n = MAX(n, sim_is_block(result(o, i)) ? sim_n_regs(result(o, i)) : 0);
-        for (int i = 0; i < o->n_args && !is_chunked(s, o, false); i++)
-            n = MAX(n, sim_is_block(arg(o, i)) ? sim_n_regs(arg(o, i)) : 0);
-        if (n > MAX_WHOLE)
-            err_at(s->c, o->loc, RESOURCES, "registers of a thread", (long long)n,
-                   (long long)MAX_WHOLE);
-    }
+    return v->def && !v->is_kept && is_by_register(s->c, v->def);
 }
 
 /* v is asked for after o, an op of b, and by no later one. */
@@ -184,9 +34,9 @@ note_death(Sim *s, const Block *b, const Op *o, const Val *v)
     if (k->seen[v->id] == b || !v->def)
         return;
     k->seen[v->id] = b;
-    for (int i = 0; !k->is_root[v->id] && i < v->def->n_args; i++)
+    for (int i = 0; sim_is_made_again(s, v) && i < v->def->n_args; i++)
         note_death(s, b, o, arg(v->def, i));
-    if (!k->has_home[v->id] || v->def->block != b || op_has(v->def, OPF_CONTROL))
+    if (!v->is_kept || v->def->block != b || op_has(v->def, OPF_CONTROL))
         return;
     Values *dead = map_get(&k->dies, o, 0);
     if (!dead)
@@ -222,18 +72,11 @@ sim_local_open(Sim *s)
     if (!s->f->chunk_bits)
         return;
     int n = s->f->n_vals;
-    struct Local *k = s->local = NEW(s->a, struct Local);
-    *k = (struct Local){.is_root = NEW_N(s->a, bool, n),
-                        .has_home = NEW_N(s->a, bool, n),
-                        .cost = NEW_N(s->a, int, n),
-                        .home = NEW_N(s->a, Lv, n),
-                        .seen = NEW_N(s->a, const Block *, n),
-                        .dies.a = s->a,
-                        .gathered = NEW_N(s->a, const Val *, n)};
-    find_roots(s, s->f->body);
-    find_homes(s, s->f->body);
-    settle_homes(k, s->f->body);
-    check_whole(s, s->f->body);
+    s->local = NEW(s->a, struct Local);
+    *s->local = (struct Local){.home = NEW_N(s->a, Lv, n),
+                               .seen = NEW_N(s->a, const Block *, n),
+                               .dies.a = s->a,
+                               .gathered = NEW_N(s->a, const Val *, n)};
     find_deaths(s, s->f->body);
 }
 
@@ -351,7 +194,7 @@ sim_forget(Sim *s)
 void
 sim_to_local(Sim *s, const Val *v)
 {
-    if (!s->local || !s->local->has_home[v->id] || !s->vals[v->id])
+    if (!s->local || !v->is_kept || !s->vals[v->id])
         return;
     Lv *r = sim_val(s, v);
     for (int i = 0; i < sim_n_regs(v); i++)
@@ -365,11 +208,11 @@ sim_local_op(Sim *s, const Op *o)
 {
     if (!s->local || !o->n_results || !is_big(s->f, result(o, 0)))
         return false;
-    if (!is_simple(s, o) && o->op != OP_JOIN && o->op != OP_CAT)
+    if (!is_by_register(s->c, o) && o->op != OP_JOIN && o->op != OP_CAT)
         return false;
-    for (int i = 0; i < o->n_results;
-         i++) /* others are computed where they are asked for */
-        if (s->local->is_root[result(o, i)->id])
+    /* Others are computed where they are asked for. */
+    for (int i = 0; i < o->n_results; i++)
+        if (result(o, i)->is_kept)
             sim_compute_big(s, result(o, i));
     return true;
 }

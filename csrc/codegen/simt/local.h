@@ -1,6 +1,6 @@
 /* local.h: big values.
  *
- *     local.c     which they are, and where they lie
+ *     local.c     where they lie, and until when
  *     chunks.c    loops over them, a chunk of registers at a time
  */
 #ifndef TEGULA_LOCAL_H
@@ -16,12 +16,8 @@ typedef struct LocalArray {
 } LocalArray;
 typedef VEC(const Val *) Values;
 
-/* What is decided of values, by their ids. */
 struct Local {
-    bool *is_root;  /* by id: not computed where it is asked for */
-    bool *has_home; /* by id: is kept in memory */
-    int *cost;      /* by id: instructions of computing an element again */
-    Lv *home;       /* by id: the place; NULL: none yet */
+    Lv *home; /* by id, of values that are kept: the place; NULL: none yet */
     VEC(LocalArray) arrays;
     Map dies;             /* Op -> Values: nobody asks for their places after it */
     const Block **seen;   /* by id: of find_deaths */
@@ -29,7 +25,8 @@ struct Local {
     int n_gathered;
 };
 
-bool sim_is_block(const Val *v); /* and no shared memory */
+/* Does a loop that asks for v compute it from v's operands? */
+bool sim_is_made_again(const Sim *s, const Val *v);
 
 /* A loop; its body has some register bits as constants, the others count. */
 typedef struct Chunks {
