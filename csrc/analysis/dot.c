@@ -45,12 +45,6 @@ has_chained_dot(const Block *b)
     return false;
 }
 
-static bool
-is_f8(Elem e)
-{
-    return elem_is_float(e) && elem_info[e].bits == 8;
-}
-
 /* Do the tensor cores multiply these two float8? They know e4m3 and e5m2 at most. Those of sm_90 and sm_100 do not: ptxas would
  * convert both operands for every mma.sync, where we convert once. */
 static bool
@@ -139,7 +133,7 @@ dot_plan(Func *f, const Op *dot, DotPlan *p)
     int sm = f->c->opt.target.sm, precision = (int)ir_attr(dot, ATTR_PRECISION);
     Elem acc = dot->results[0]->type->elem;
     *p = (DotPlan){.operand = {a->elem, b->elem}};
-    if (is_f8(a->elem) && (!multiplies_f8(sm, p->operand) || k < 32))
+    if (elem_is_f8(a->elem) && (!multiplies_f8(sm, p->operand) || k < 32))
         p->operand[0] = p->operand[1] = E_F16; /* exact */
     if (!fits_acc(p->operand[0], acc) || !pick_mma(p->operand, precision, sm, k, p))
         return;
@@ -152,7 +146,7 @@ dot_plan(Func *f, const Op *dot, DotPlan *p)
         return;
     }
     p->kw = kw ? kw : mma_shape[p->kind].kw;
-    if (is_f8(a->elem) && p->operand[0] == E_F16 && k >= 32 && !chained)
+    if (elem_is_f8(a->elem) && p->operand[0] == E_F16 && k >= 32 && !chained)
         p->kw = 4; /* a word of what they are in memory */
     deal_warps(p, log2_of(m), log2_of(n), log2_of(f->team_warps), chained);
 }

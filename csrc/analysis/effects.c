@@ -51,10 +51,7 @@ may_be_clobbered(const Block *within)
 bool
 is_defined_outside(const Val *v, const Block *b)
 {
-    for (const Block *at = v->block; at; at = at->owner ? at->owner->block : NULL)
-        if (at == b)
-            return false;
-    return true;
+    return !ir_encloses(b, v->block);
 }
 
 enum { MAX_STEPS = 256 };

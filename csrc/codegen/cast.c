@@ -214,7 +214,7 @@ static Lv
 float_to_float(Ll *l, Elem from, Elem to, Lv x, int rounding)
 {
     if (to == E_F64) {
-        if (is_narrow_float(from))
+        if (elem_is_narrow_float(from))
             x = cast_narrow_to_float(l, from, x);
         return LLVMBuildFPExt(l->b, x, like(x, l->f64), "");
     }
@@ -224,7 +224,7 @@ float_to_float(Ll *l, Elem from, Elem to, Lv x, int rounding)
         return rounding == ROUND_RTZ ? double_to_float_rtz(l, x)
                                      : LLVMBuildFPTrunc(l->b, x, like(x, l->f32), "");
     }
-    if (is_narrow_float(from))
+    if (elem_is_narrow_float(from))
         x = cast_narrow_to_float(l, from, x);
     return to == E_F32 ? x : cast_float_to_narrow(l, to, x, rounding);
 }
@@ -255,13 +255,13 @@ int_to_float(Ll *l, Elem from, Elem to, Lv x)
                ? small_int_to_float(l, from, x)
            : elem_is_signed(from) ? LLVMBuildSIToFP(l->b, x, t, "")
                                   : LLVMBuildUIToFP(l->b, x, t, "");
-    return is_narrow_float(to) ? cast_float_to_narrow(l, to, v, ROUND_RTNE) : v;
+    return elem_is_narrow_float(to) ? cast_float_to_narrow(l, to, v, ROUND_RTNE) : v;
 }
 
 static Lv
 float_to_int(Ll *l, Elem from, Elem to, Lv x)
 {
-    if (is_narrow_float(from))
+    if (elem_is_narrow_float(from))
         x = cast_narrow_to_float(l, from, x);
     if (to == E_I1)
         return LLVMBuildFCmp(l->b, LLVMRealUNE, x, same_float(l, x, 0), "");

@@ -314,7 +314,7 @@ narrow_fma(Ll *l, Elem e, Lv *x)
 static Lv
 float_op(Ll *l, OpCode op, Elem e, Lv *x, int n, bool has_one_use)
 {
-    if (!is_narrow_float(e))
+    if (!elem_is_narrow_float(e))
         return wide_op(l, op, e, x, n, has_one_use);
     Lv as_int = x[0]; /* bf16 and f8 are integers in registers */
     uint64_t sign = (uint64_t)1 << (elem_info[e].bits - 1);
@@ -358,7 +358,7 @@ compare(Ll *l, OpCode op, const Type *t, Lv *x)
         return cmp_int(l, !t->is_ptr && elem_is_signed(t->elem) ? sign[i] : unsign[i],
                        x[0], x[1]);
     Lv a = x[0], b = x[1];
-    if (is_narrow_float(t->elem)) {
+    if (elem_is_narrow_float(t->elem)) {
         a = cast_narrow_to_float(l, t->elem, a);
         b = cast_narrow_to_float(l, t->elem, b);
     }

@@ -45,12 +45,6 @@ choose(Ll *l, Lv c, Lv x, Lv y)
     return LLVMBuildSelect(l->b, c, x, y, "");
 }
 
-static inline bool
-is_narrow_float(Elem e)
-{
-    return elem_is_float(e) && elem_info[e].bits < 32;
-}
-
 static inline Lv
 unary(Ll *l, const char *name, Lv x)
 {

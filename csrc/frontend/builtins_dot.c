@@ -59,7 +59,7 @@ check_elems(Fe *f, const Type *a, const Type *b)
 {
     Elem x = a->elem, y = b->elem;
     bool known = x == E_I8 || x == E_F16 || x == E_BF16 || x == E_F32 || x == E_F64;
-    if ((x == y && known) || (fe_is_f8(x) && fe_is_f8(y)))
+    if ((x == y && known) || (elem_is_f8(x) && elem_is_f8(y)))
         return;
     if (x != y)
         err_help(f->c, "convert one: b.to(a.dtype)");
@@ -84,17 +84,17 @@ result_elem(Fe *f, Elem in, Value out_dtype, const Val *acc)
         in != E_I8) /* which is int32, whatever is asked for */
         fail(f, VALUE,
              "out_dtype=bfloat16 is unsupported: use float32 and convert after");
-    if (given && (in == E_F16 || fe_is_f8(in)) && out != E_F16 && out != E_F32) {
+    if (given && (in == E_F16 || elem_is_f8(in)) && out != E_F16 && out != E_F32) {
         err_help(f->c, "out_dtype=tl.float32, and .to(tl.%s) after", elem_info[out].tl);
         fail(f, VALUE, "dot of %s with out_dtype=%s", elem_info[in].text,
              elem_info[out].tl);
     }
     Elem e = in == E_I8 ? E_I32 : in == E_F64 ? E_F64 : E_F32;
-    if (out == E_F16 && (in == E_F16 || fe_is_f8(in)))
+    if (out == E_F16 && (in == E_F16 || elem_is_f8(in)))
         e = E_F16;
     if (acc && acc->type->elem != e) {
         Elem own = acc->type->elem; /* can it be summed in? */
-        if (given && (own == E_F16 || own == E_F32) && (in == E_F16 || fe_is_f8(in)))
+        if (given && (own == E_F16 || own == E_F32) && (in == E_F16 || elem_is_f8(in)))
             err_help(f->c,
                      "pass out_dtype=tl.%s to add into this acc, or make acc of "
                      "tl.%s",
@@ -166,13 +166,13 @@ partial_k(Fe *f, Value given, const Type *a)
     int k = a->shape[a->rank - 1], by_option = f->c->opt.imprecise;
     if (is_absent(given) || is_py_none(given)) {
         int n = by_option * IMPRECISE_EACH;
-        return fe_is_f8(a->elem) && by_option < IMPRECISE_MOST && n <= k ? n : 0;
+        return elem_is_f8(a->elem) && by_option < IMPRECISE_MOST && n <= k ? n : 0;
     }
     int64_t n = v_const_int(f, given, "max_num_imprecise_acc");
-    if (n < 0 || (fe_is_f8(a->elem) && n > k))
+    if (n < 0 || (elem_is_f8(a->elem) && n > k))
         fail(f, VALUE, "max_num_imprecise_acc (%lld) must be <= K (%d)", (long long)n,
              k);
-    return fe_is_f8(a->elem) ? MAX(n, 1) : 0;
+    return elem_is_f8(a->elem) ? MAX(n, 1) : 0;
 }
 
 /* Is a dot of it one that the launch, or the machine, would rather not have? */

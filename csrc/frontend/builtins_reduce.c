@@ -364,7 +364,7 @@ static Val *
 summable(Fe *f, Val *x, Value axis)
 {
     const Type *t = x->type;
-    if (!fe_is_f8(t->elem))
+    if (!elem_is_f8(t->elem))
         return x;
     bool all = is_absent(axis) || is_py_none(axis);
     if ((all ? ty_numel(t) : t->shape[axis_of(f, axis, t)]) == 1)

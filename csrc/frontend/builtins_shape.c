@@ -87,7 +87,7 @@ bi_full(Fe *f, Value *a)
         bool is_small = PyFloat_Check(a[1].obj) || (d >= -0x1p63 && d < 0x1p64);
         Val *v;
         if (elem_is_float(e) &&
-            (PyFloat_Check(a[1].obj) || fe_is_f8(e) || (!is_small && d != -1)))
+            (PyFloat_Check(a[1].obj) || elem_is_f8(e) || (!is_small && d != -1)))
             v = ir_const_float(&f->b, t, d);
         else if (e == E_I1)
             v = ir_const_int(&f->b, t, PyObject_IsTrue(a[1].obj));

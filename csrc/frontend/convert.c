@@ -166,11 +166,11 @@ fe_cast(Fe *f, Val *v, Elem e, int rounding)
     uint64_t bits;
     if (from == e)
         return v;
-    if (fe_is_f8(e) && elem_is_int(from) && ir_is_const(v, &bits)) {
+    if (elem_is_f8(e) && elem_is_int(from) && ir_is_const(v, &bits)) {
         v = cast_once(f, v, E_F32, ROUND_RTNE); /* `other=0`, which is a number */
         from = E_F32;
     }
-    if ((fe_is_f8(from) && elem_is_int(e)) || (fe_is_f8(e) && elem_is_int(from))) {
+    if ((elem_is_f8(from) && elem_is_int(e)) || (elem_is_f8(e) && elem_is_int(from))) {
         err_help(f->c, "convert through tl.float32");
         fail(f, TYPE, "there is no conversion from %s to %s", elem_info[from].text,
              elem_info[e].text);

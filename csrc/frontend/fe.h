@@ -392,11 +392,6 @@ void fe_set(Fe *f, int slot, Value v);
 bool fe_is_py_builtin(Fe *f, PyObject *o, const char *name);
 
 /* ---- convert.c ------------------------------------------------------------------------------- */
-static inline bool
-fe_is_f8(Elem e)
-{
-    return elem_is_float(e) && elem_info[e].bits == 8;
-}
 Elem fe_literal_elem(Fe *f, PyObject *o); /* of a number that must become a tensor */
 /* The number o as a constant of t; raises when it is out of the range of an integer t. */
 Val *fe_number(Fe *f, PyObject *o, const Type *t);

@@ -136,8 +136,9 @@ count_leaves(const ArgSpec *a)
 static void
 check_f8(Fe *f, const Type *t, const Loc *at)
 {
-    if (fe_is_f8(t->elem) && !option_lists(f->c->option_texts, "supported_fp8_dtypes=",
-                                           elem_info[t->elem].sig))
+    if (elem_is_f8(t->elem) &&
+        !option_lists(f->c->option_texts,
+                      "supported_fp8_dtypes=", elem_info[t->elem].sig))
         err_at(f->c, at, VALUE,
                str_printf(f->a,
                           "tl.%s is not among the option supported_fp8_dtypes of this "

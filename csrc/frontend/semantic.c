@@ -28,9 +28,9 @@ fe_promote_elems(Fe *f, Elem a, Elem b, bool is_div, const char *op)
         return is_div ? E_F32 : E_BF16;
     if (a == E_BF16 || b == E_BF16)
         return E_F32;
-    if (fe_is_f8(a) && fe_is_f8(b))
+    if (elem_is_f8(a) && elem_is_f8(b))
         return a == b ? a : E_F16;
-    if (fe_is_f8(a) || fe_is_f8(b)) {
+    if (elem_is_f8(a) || elem_is_f8(b)) {
         err_help(f->c, "convert first: x.to(tl.float32)");
         fail(f, TYPE, "'%s' cannot combine %s and %s", op, elem_info[a].text,
              elem_info[b].text);
@@ -419,8 +419,7 @@ is_zero(const Val *v)
 {
     while (v->def && (v->def->op == OP_CAST || v->def->op == OP_SPLAT))
         v = arg(v->def, 0);
-    uint64_t bits;
-    return ir_is_const(v, &bits) && !bits;
+    return ir_is_zero(v);
 }
 
 /* In debug builds: x op y stays within its integer type, which the wider sum tells. */
@@ -568,7 +567,7 @@ arithmetic_op(Fe *f, Operator o, Val *x, Val *y)
         x = fe_cast(f, x, E_F32, ROUND_RTNE);
         y = fe_cast(f, y, E_F32, ROUND_RTNE);
     }
-    if (fe_is_f8(x->type->elem))
+    if (elem_is_f8(x->type->elem))
         return v_val(f8_op(f, o, op, x, y));
     if (o == OPR_Add || o == OPR_Sub || o == OPR_Mult)
         check_overflow(f, o, op, x, y);
@@ -698,7 +697,7 @@ fe_compare(Fe *f, Operator o, Value a, Value b)
     fe_promote(f, v_val(fe_tensor(f, a, "an operand of a comparison")),
                v_val(fe_tensor(f, b, "an operand of a comparison")), false, false, &x,
                &y, opr_text[o]);
-    if (fe_is_f8(x->type->elem)) {
+    if (elem_is_f8(x->type->elem)) {
         x = fe_cast(f, x, E_F32, ROUND_RTNE);
         y = fe_cast(f, y, E_F32, ROUND_RTNE);
     }

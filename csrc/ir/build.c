@@ -337,8 +337,8 @@ ir_move_before(Op *o, Op *before)
     link_op(o, before->block, before);
 }
 
-static Val *
-mapped(const Map *map, Val *v)
+Val *
+ir_mapped(const Map *map, Val *v)
 {
     Val *to = map_get(map, v, 0);
     return to ? to : v;
@@ -352,7 +352,7 @@ ir_clone(Build *b, const Op *o, Map *map)
     Val **args = NEW_N(a, Val *, MAX(o->n_args, 1));
     const Type **types = NEW_N(a, const Type *, MAX(o->n_results, 1));
     for (int i = 0; i < o->n_args; i++)
-        args[i] = mapped(map, arg(o, i));
+        args[i] = ir_mapped(map, arg(o, i));
     for (int i = 0; i < o->n_results; i++)
         types[i] = result(o, i)->type;
     Op *n = ir_op(b, o->op, o->n_args, args, o->n_results, types);
@@ -411,10 +411,7 @@ ir_extern_index(const Op *o)
 bool
 ir_is_inside(const Op *o, const Block *b)
 {
-    for (; o && o->block; o = o->block->owner)
-        if (o->block == b)
-            return true;
-    return false;
+    return o && ir_encloses(b, o->block);
 }
 
 void
@@ -639,6 +636,13 @@ ir_is_const(const Val *v, uint64_t *bits)
     if (bits)
         *bits = v->def->bits;
     return true;
+}
+
+bool
+ir_is_zero(const Val *v)
+{
+    uint64_t bits;
+    return ir_is_const(v, &bits) && bits == 0;
 }
 
 bool

@@ -40,24 +40,6 @@ is_elem(const Type *t, Elem e)
     return !t->is_ptr && t->elem == e;
 }
 
-static inline bool
-is_int(const Type *t)
-{
-    return !t->is_ptr && elem_is_int(t->elem);
-}
-
-static inline bool
-is_float(const Type *t)
-{
-    return !t->is_ptr && elem_is_float(t->elem);
-}
-
-static inline bool
-is_f8(const Type *t)
-{
-    return is_float(t) && elem_info[t->elem].bits == 8;
-}
-
 /* One element of the same kind, whatever the shape. */
 static inline bool
 same_element(const Type *a, const Type *b)

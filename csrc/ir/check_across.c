@@ -63,7 +63,7 @@ check_scan(const Op *o)
 static bool
 dot_elements_fit(const Type *a, const Type *b, const Type *acc)
 {
-    if (is_f8(a) && is_f8(b))
+    if (!a->is_ptr && !b->is_ptr && elem_is_f8(a->elem) && elem_is_f8(b->elem))
         return is_elem(acc, E_F32) || is_elem(acc, E_F16);
     if (!same_element(a, b) || a->is_ptr)
         return false;
@@ -151,7 +151,7 @@ check_gather(const Op *o)
 {
     const Type *src = at(o, 0), *index = at(o, 1);
     int64_t axis = ir_attr(o, ATTR_AXIS);
-    bool ok = src->rank && src->rank == index->rank && is_int(index) && axis >= 0 &&
+    bool ok = src->rank && src->rank == index->rank && ty_is_int(index) && axis >= 0 &&
               axis < src->rank;
     for (int d = 0; ok && d < src->rank; d++)
         ok = d == axis || src->shape[d] == index->shape[d];
@@ -168,7 +168,7 @@ check_histogram(const Op *o)
     if (err)
         return err;
     int64_t bins = ir_attr(o, ATTR_BINS);
-    if (at(o, 0)->rank != 1 || !is_int(at(o, 0)) || bins < 1 || bins > MAX_NUMEL)
+    if (at(o, 0)->rank != 1 || !ty_is_int(at(o, 0)) || bins < 1 || bins > MAX_NUMEL)
         return refuse(o, "of %s into %" PRId64 " bins", type_text(o, at(o, 0)), bins);
     err = want_mask(o, 1, at(o, 0));
     int32_t n = (int32_t)bins;

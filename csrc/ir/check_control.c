@@ -44,7 +44,7 @@ check_for_(const Op *o)
     if (o->n_args < 3)
         return refuse(o, "%d operands, expected lower, upper, step", o->n_args);
     const Type *t = at(o, 0);
-    if (t->rank || !is_int(t) || at(o, 1) != t || at(o, 2) != t)
+    if (t->rank || !ty_is_int(t) || at(o, 1) != t || at(o, 2) != t)
         return refuse(o, "from %s to %s by %s", type_text(o, t), type_text(o, at(o, 1)),
                       type_text(o, at(o, 2)));
     const Block *b = o->regions[0];

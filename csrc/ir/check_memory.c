@@ -80,10 +80,10 @@ check_atomic(const Op *o)
     if (one_way && sem != SEM_RELAXED &&
         sem != (rmw == RMW_LOAD ? SEM_ACQUIRE : SEM_RELEASE))
         return refuse(o, "a load acquires, a store releases");
-    bool wide = ty_bits(t) >= 32, narrow_float = is_float(t) && ty_bits(t) == 16;
+    bool wide = ty_bits(t) >= 32, narrow_float = ty_is_float(t) && ty_bits(t) == 16;
     bool bitwise = rmw == RMW_AND || rmw == RMW_OR || rmw == RMW_XOR;
     if (!(wide || one_way || (narrow_float && rmw != RMW_XCHG)) ||
-        (bitwise && is_float(t)))
+        (bitwise && ty_is_float(t)))
         return refuse(o, "not for %s", type_text(o, t));
     err = want_arg(o, 1, t);
     if (!err)
@@ -150,7 +150,7 @@ check_tile_load(const Op *o)
     const char *err = want_tile(o, t, false);
     if (!err)
         err = want_word(o, ATTR_PADDING, PAD_ZERO, PAD_BEHIND);
-    if (!err && ir_attr(o, ATTR_PADDING) == PAD_NAN && !is_float(t))
+    if (!err && ir_attr(o, ATTR_PADDING) == PAD_NAN && !ty_is_float(t))
         err = refuse(o, "NaN is no %s", type_text(o, t));
     return err;
 }

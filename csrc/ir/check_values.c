@@ -178,14 +178,15 @@ check_arith(const Op *o)
 const char *
 check_float_(const Op *o)
 {
-    return is_float(at(o, 0)) ? all_same(o)
-                              : refuse(o, "of %s", type_text(o, at(o, 0)));
+    return ty_is_float(at(o, 0)) ? all_same(o)
+                                 : refuse(o, "of %s", type_text(o, at(o, 0)));
 }
 
 const char *
 check_int_(const Op *o)
 {
-    return is_int(at(o, 0)) ? all_same(o) : refuse(o, "of %s", type_text(o, at(o, 0)));
+    return ty_is_int(at(o, 0)) ? all_same(o)
+                               : refuse(o, "of %s", type_text(o, at(o, 0)));
 }
 
 const char *
@@ -221,9 +222,10 @@ check_cast(const Op *o)
 {
     const Type *from = at(o, 0), *to = res(o, 0);
     if (from->is_ptr || to->is_ptr || !same_place(from, to) ||
-        (is_f8(from) && is_int(to)) || (is_int(from) && is_f8(to)))
+        (elem_is_f8(from->elem) && ty_is_int(to)) ||
+        (ty_is_int(from) && elem_is_f8(to->elem)))
         return refuse(o, "from %s to %s", type_text(o, from), type_text(o, to));
-    bool narrows = is_float(from) && is_float(to) && ty_bits(to) < ty_bits(from);
+    bool narrows = ty_is_float(from) && ty_is_float(to) && ty_bits(to) < ty_bits(from);
     int64_t rounding = ir_attr(o, ATTR_ROUNDING);
     if (rounding != ROUND_RTNE && (rounding != ROUND_RTZ || !narrows))
         return refuse(o, "rounding is for floats that become narrower");
@@ -243,7 +245,7 @@ const char *
 check_addptr(const Op *o)
 {
     const Type *p = at(o, 0), *i = at(o, 1);
-    if (!p->is_ptr || !is_int(i) || !same_place(p, i))
+    if (!p->is_ptr || !ty_is_int(i) || !same_place(p, i))
         return refuse(o, "of %s and %s", type_text(o, p), type_text(o, i));
     return want_result(o, 0, p);
 }
@@ -251,7 +253,7 @@ check_addptr(const Op *o)
 const char *
 check_hint(const Op *o)
 {
-    if (is_float(at(o, 0)))
+    if (ty_is_float(at(o, 0)))
         return refuse(o, "of %s, expected integers or pointers",
                       type_text(o, at(o, 0)));
     return want_result(o, 0, at(o, 0));

@@ -67,6 +67,16 @@ elem_is_int(Elem e)
     return elem_info[e].kind != KIND_F;
 }
 static inline bool
+elem_is_f8(Elem e)
+{
+    return elem_is_float(e) && elem_info[e].bits == 8;
+}
+static inline bool
+elem_is_narrow_float(Elem e)
+{
+    return elem_is_float(e) && elem_info[e].bits < 32;
+}
+static inline bool
 elem_is_signed(Elem e)
 {
     return elem_info[e].kind == KIND_S;
@@ -125,6 +135,17 @@ static inline bool
 ty_is_named(const Type *t)
 {
     return t->slots || t->mbars || t->is_tmap;
+}
+/* Scalars and blocks of numbers. */
+static inline bool
+ty_is_int(const Type *t)
+{
+    return !t->is_ptr && elem_is_int(t->elem);
+}
+static inline bool
+ty_is_float(const Type *t)
+{
+    return !t->is_ptr && elem_is_float(t->elem);
 }
 int64_t ty_numel(const Type *t);
 /* Of one element; 64 for pointers. */
@@ -482,6 +503,7 @@ void ir_move_before(Op *o, Op *before);
 /* Copies o (with regions) at b; operands are looked up in map (Val * -> Val *),
  * which gains the new results. */
 Op *ir_clone(Build *b, const Op *o, Map *map);
+Val *ir_mapped(const Map *map, Val *v);         /* v itself where map has none */
 bool ir_is_inside(const Op *o, const Block *b); /* at any depth */
 void ir_yield(Block *b, const Loc *loc);        /* ends a region that gives nothing */
 /* Do its blocks of threads run programs in turn? Then the launch's grid is of blocks. */
@@ -519,6 +541,7 @@ Op *ir_store(Build *b, Val *p, Val *v, Val *mask);
 const char *ir_print_prefix(Comp *c, const char *text, bool has_values);
 /* A CONST, scalar or block. */
 bool ir_is_const(const Val *v, uint64_t *bits);
+bool ir_is_zero(const Val *v); /* a constant whose bits are 0 */
 /* The one op by which o, a REDUCE or SCAN of one block, combines its region's two
  * arguments; else NULL. */
 const Op *ir_combine_op(const Op *o);
@@ -540,6 +563,15 @@ Op *ir_next_inside(const Op *o, const Block *top);
     for (Op *o = ir_first_inside(top), *o##_next;                                      \
          o && (o##_next = ir_next_inside(o, top), true); o = o##_next)
 bool ir_is_unused(const Op *o); /* nobody reads a result */
+static inline bool
+ir_has_one_use(const Val *v)
+{
+    return v->uses && !v->uses->next;
+}
+/* Is b the block, or inside of one of its regions? */
+bool ir_encloses(const Block *outer, const Block *b);
+/* The op of block b that holds o in a region, or o itself. */
+Op *ir_op_in(const Block *b, Op *o);
 /* Drops pure ops that are unused, and loads; backwards, so that one walk takes whole chains. */
 void ir_drop_unused(Block *b, bool loads);
 /* Calls see(data, v) for each value from outside that the regions of o read. */

@@ -15,7 +15,7 @@
  *         shortest that the parser's own conversion turns into the same bits, or 0x and
  *         the bits.
  */
-#include "ir/ir.h"
+#include "ir/parse.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -35,14 +35,6 @@ static void put_block(Printer *p, const Block *b, int depth);
 
 /* ---- names ---------------------------------------------------------------------- */
 
-static bool
-is_name_char(char ch)
-{
-    return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') ||
-           (ch >= '0' && ch <= '9') || ch == '_' || ch == '.' ||
-           (unsigned char)ch >= 0x80;
-}
-
 /* The name as the parser can read it: no other characters, no digit in front. */
 static const char *
 clean_name(Comp *c, const char *name)
@@ -50,7 +42,7 @@ clean_name(Comp *c, const char *name)
     bool digit = *name >= '0' && *name <= '9';
     char *s = str_printf(c->arena, "%s%s", digit || !*name ? "_" : "", name);
     for (char *p = s; *p; p++)
-        if (!is_name_char(*p))
+        if (!is_word_char(*p))
             *p = '_';
     return s;
 }

@@ -40,6 +40,22 @@ next_outside(const Op *o, const Block *top)
     return in ? in : o->next;
 }
 
+bool
+ir_encloses(const Block *outer, const Block *b)
+{
+    while (b && b != outer)
+        b = b->owner ? b->owner->block : NULL;
+    return b != NULL;
+}
+
+Op *
+ir_op_in(const Block *b, Op *o)
+{
+    while (o->block != b)
+        o = o->block->owner;
+    return o;
+}
+
 Op *
 ir_next_op(const Op *o, const Block *top)
 {

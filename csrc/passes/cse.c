@@ -7,7 +7,7 @@
  *
  * One walk in program order over a table from what an op computes to the op that did. A
  * block's ops dominate what follows in the block and in all regions there, so a find counts
- * when its block encloses the present one; else it is in a region already left, and the
+ * when its block ir_encloses the present one; else it is in a region already left, and the
  * present op takes its place in the table.
  *
  * Loads count as pure between two writes of the same block.
@@ -91,15 +91,6 @@ is_plain_load(const Op *o)
     return o->op == OP_LOAD && !ir_attr(o, ATTR_VOLATILE);
 }
 
-static bool
-encloses(const Block *outer, const Block *b)
-{
-    for (; b; b = b->owner ? b->owner->block : NULL)
-        if (b == outer)
-            return true;
-    return false;
-}
-
 /* True when o is gone. */
 static bool
 merge(Cse *w, Op *o)
@@ -114,7 +105,7 @@ merge(Cse *w, Op *o)
     }
     size_t size = (size_t)w->key.n * sizeof w->key.at[0];
     Op *old = map_get(&w->table, w->key.at, size);
-    if (!old || !encloses(old->block, o->block)) {
+    if (!old || !ir_encloses(old->block, o->block)) {
         map_put(&w->table, w->key.at, size, o);
         return false;
     }

@@ -43,12 +43,6 @@ typedef struct Sum {
 
 /* ---- finding --------------------------------------------------------------------- */
 
-static bool
-has_one_use(const Val *v)
-{
-    return v->uses && !v->uses->next;
-}
-
 /* A reduction whose region adds two values, and does nothing else. */
 static bool
 is_sum(const Op *o)
@@ -88,14 +82,14 @@ find_terms(Sum *s, const Val *total)
 {
     for (int i = 0; i < 2; i++) {
         Val *mine = arg(s->add, i), *other = arg(s->add, 1 - i);
-        if (!other->def || !is_sum(other->def) || !has_one_use(other) ||
+        if (!other->def || !is_sum(other->def) || !ir_has_one_use(other) ||
             other->def->block != s->add->block)
             continue;
         s->reduce = other->def;
         if (mine == total)
             return true;
         s->mul = mine->def;
-        if (!s->mul || s->mul->op != OP_MUL || !has_one_use(mine))
+        if (!s->mul || s->mul->op != OP_MUL || !ir_has_one_use(mine))
             continue;
         for (int k = 0; k < 2; k++)
             if (arg(s->mul, k) == total && arg(s->mul, 1 - k) != total) {
@@ -145,7 +139,7 @@ find_sum(Sum *s)
     Elem e = total->type->elem;
     uint64_t start;
     bool is_wide = elem_info[e].bits >= 32 && !total->type->is_ptr;
-    if (!is_wide || !has_one_use(total) || !next->def || !has_one_use(next) ||
+    if (!is_wide || !ir_has_one_use(total) || !next->def || !ir_has_one_use(next) ||
         !s->loop->results[s->carried]->uses ||
         !ir_is_const(arg(s->loop, s->carried + 3), &start) || start != 0)
         return false;

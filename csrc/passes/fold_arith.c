@@ -26,22 +26,10 @@ all_ones(const Type *t)
 }
 
 static bool
-is_float_type(const Type *t)
-{
-    return !t->is_ptr && elem_is_float(t->elem);
-}
-
-static bool
-is_int_type(const Type *t)
-{
-    return !t->is_ptr && elem_is_int(t->elem);
-}
-
-static bool
 is_float_const(const Val *v, double *d)
 {
     uint64_t bits;
-    if (!is_float_type(v->type) || !ir_is_const(v, &bits))
+    if (!ty_is_float(v->type) || !ir_is_const(v, &bits))
         return false;
     *d = elem_to_double(v->type->elem, bits);
     return true;
@@ -57,7 +45,7 @@ is_bits(const Val *v, uint64_t want)
 static bool
 is_int_const(const Val *v, int64_t *c)
 {
-    return is_int_type(v->type) && ir_const_as_int(v, c);
+    return ty_is_int(v->type) && ir_const_as_int(v, c);
 }
 
 static Val *
@@ -73,7 +61,7 @@ regroup(Fold *w, const Op *o)
     const Op *in = arg(o, 0)->def;
     uint64_t c[2], r;
     Elem e = result(o, 0)->type->elem;
-    if (!in || in->op != o->op || !is_int_type(result(o, 0)->type) ||
+    if (!in || in->op != o->op || !ty_is_int(result(o, 0)->type) ||
         !ir_is_const(arg(in, 1), &c[0]) || !ir_is_const(arg(o, 1), &c[1]) ||
         !ir_eval(o->op, e, e, c, 2, &r))
         return NULL;
@@ -185,7 +173,7 @@ not_of(Fold *w, Val *x)
     };
     const Op *c = x->def;
     if (!c || !opposite[c->op] ||
-        (is_float_type(arg(c, 0)->type) && c->op != OP_EQ && c->op != OP_NE))
+        (ty_is_float(arg(c, 0)->type) && c->op != OP_EQ && c->op != OP_NE))
         return NULL;
     Val *args[2] = {arg(c, 0), arg(c, 1)};
     return result(ir_op(&w->b, opposite[c->op], 2, args, 1, &x->type), 0);
@@ -298,13 +286,13 @@ fold_unary(Fold *w, const Op *o, Val *x)
     if (o->op == OP_NEG) {
         if (in && in->op == OP_NEG)
             return arg(in, 0);
-        if (in && in->op == OP_SUB && is_int_type(x->type))
+        if (in && in->op == OP_SUB && ty_is_int(x->type))
             return bin(w, OP_SUB, arg(in, 1), arg(in, 0));
         return NULL;
     }
     /* abs; of an unsigned integer it is nothing */
     facts_range(w->facts, x, &lo, &hi);
-    if ((in && in->op == OP_ABS) || (is_int_type(x->type) && lo >= 0))
+    if ((in && in->op == OP_ABS) || (ty_is_int(x->type) && lo >= 0))
         return x;
     return in && in->op == OP_NEG ? ir_un(&w->b, OP_ABS, arg(in, 0)) : NULL;
 }
@@ -319,12 +307,12 @@ fold_compare(Fold *w, const Op *o, Val *x, Val *y)
         [OP_GE] = OP_LE,
     };
     const Type *t = result(o, 0)->type;
-    if (x == y && !is_float_type(x->type))
+    if (x == y && !ty_is_float(x->type))
         return fold_const(w, t, o->op == OP_EQ || o->op == OP_LE || o->op == OP_GE);
     if (ir_is_const(x, NULL) && !ir_is_const(y, NULL) && swapped[o->op])
         return result(ir_op(&w->b, swapped[o->op], 2, (Val *[]){y, x}, 1, &t), 0);
     bool is_ne = o->op == OP_NE;
-    if ((!is_ne && o->op != OP_EQ) || !is_int_type(x->type))
+    if ((!is_ne && o->op != OP_EQ) || !ty_is_int(x->type))
         return NULL;
     if (x->type->elem == E_I1 && ir_is_const(y, NULL)) {
         if (is_bits(y, is_ne ? 0 : 1))
@@ -426,7 +414,7 @@ fold_binary(Fold *w, Op *o)
     }
     if (o->op >= OP_EQ && o->op <= OP_GE)
         return fold_compare(w, o, x, y);
-    return is_float_type(x->type) ? fold_float(w, o, x, y) : fold_int(w, o, x, y);
+    return ty_is_float(x->type) ? fold_float(w, o, x, y) : fold_int(w, o, x, y);
 }
 
 /* An integer of which the range leaves one value. */
@@ -435,7 +423,7 @@ fold_by_range(Fold *w, const Op *o)
 {
     const Val *v = result(o, 0);
     int64_t lo, hi;
-    if (!is_int_type(v->type))
+    if (!ty_is_int(v->type))
         return NULL;
     facts_range(w->facts, v, &lo, &hi);
     if (lo != hi || (v->type->elem == E_U64 && hi == INT64_MAX))

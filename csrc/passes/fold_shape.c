@@ -186,18 +186,12 @@ is_exact(Elem from, Elem to)
                : from_bits < to_bits || (from_bits == to_bits && !elem_is_signed(to));
 }
 
-static bool
-is_narrow_float(Elem e)
-{
-    return elem_is_float(e) && elem_info[e].bits < 32;
-}
-
 /* cast(cast(x : a) : b) : c  is  cast(x : a) : c. Never makes a direct cast between a narrow
  * float and anything but itself: those go through f32 everywhere, here as well. */
 static bool
 may_skip(Elem a, Elem b, Elem c)
 {
-    if (a != c && (is_narrow_float(a) || is_narrow_float(c)))
+    if (a != c && (elem_is_narrow_float(a) || elem_is_narrow_float(c)))
         return false;
     /* The infinities of e5m2 and 0x7f of e4b15 do not come back. */
     if (a == c && elem_is_float(a) && float_form[a].saturates &&

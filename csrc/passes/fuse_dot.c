@@ -18,10 +18,8 @@ static bool
 is_fusable(const Val *v, const Op *sum)
 {
     const Op *d = v->def;
-    uint64_t bits;
-    return d && d->op == OP_DOT && d->block == sum->block && v->uses &&
-           !v->uses->next && !ir_attr(d, ATTR_IMPRECISE) &&
-           ir_is_const(arg(d, 2), &bits) && bits == 0;
+    return d && d->op == OP_DOT && d->block == sum->block && ir_has_one_use(v) &&
+           !ir_attr(d, ATTR_IMPRECISE) && ir_is_zero(arg(d, 2));
 }
 
 /* Would the sum of the dot be a short one? Then this is no place for it. */

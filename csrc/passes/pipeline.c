@@ -160,13 +160,6 @@ slot_bytes(const Type *t)
     return (bytes + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-static bool
-is_zero(const Val *v)
-{
-    uint64_t bits;
-    return ir_is_const(v, &bits) && bits == 0;
-}
-
 /* NULL, and *s; else why it cannot be a copy. */
 static const char *
 misfit(Pipe *p, Op *o, Stream *s)
@@ -193,7 +186,7 @@ misfit(Pipe *p, Op *o, Stream *s)
                   .dim = dim,
                   .bytes = slot_bytes(t),
                   .layout = t->layout,
-                  .is_filled = o->n_args > 2 && !is_zero(arg(o, 2)),
+                  .is_filled = o->n_args > 2 && !ir_is_zero(arg(o, 2)),
                   .is_carried = !p->is_async && !feeds_mma(p->f, result(o, 0), 0)};
     if (s->is_carried) {
         s->bytes = 0;

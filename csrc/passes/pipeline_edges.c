@@ -29,8 +29,7 @@ count_edge(Build *b, const Op *o, const Map *map)
 {
     bool turned = o->op == OP_GT || o->op == OP_GE;
     bool touches = o->op == OP_LE || o->op == OP_GE;
-    Val *x = pipeline_mapped(map, arg(o, turned)),
-        *y = pipeline_mapped(map, arg(o, !turned));
+    Val *x = ir_mapped(map, arg(o, turned)), *y = ir_mapped(map, arg(o, !turned));
     Elem e = elem_info[x->type->elem].bits == 64 ? E_U64 : E_U32;
     Val *n = ir_bin(b, OP_SUB, ir_cast(b, y, e), ir_cast(b, x, e));
     n = ir_bin(b, OP_MIN, n, ir_const_int(b, n->type, MOST));

@@ -12,13 +12,6 @@ pipeline_op1(Build *b, OpCode op, int n, Val *const *args, const Type *t)
     return result(ir_op(b, op, n, args, 1, &t), 0);
 }
 
-Val *
-pipeline_mapped(const Map *map, Val *v)
-{
-    Val *to = map_get(map, v, 0);
-    return to ? to : v;
-}
-
 /* rows & broadcast(columns), where the columns are this iteration's: pred joins those, which
  * are fewer. NULL: the mask is not of that kind. */
 static Val *
@@ -55,11 +48,10 @@ masked(Build *b, Val *mask, Val *pred, const Type *t)
 Val *
 pipeline_clone_load(Build *b, const Op *o, const Map *map, Val *pred, Val *otherwise)
 {
-    Val *args[3] = {pipeline_mapped(map, arg(o, 0)), NULL, otherwise};
+    Val *args[3] = {ir_mapped(map, arg(o, 0)), NULL, otherwise};
     const Type *t = result(o, 0)->type;
     b->loc = o->loc;
-    args[1] = masked(b, o->n_args > 1 ? pipeline_mapped(map, arg(o, 1)) : NULL, pred,
-                     t);
+    args[1] = masked(b, o->n_args > 1 ? ir_mapped(map, arg(o, 1)) : NULL, pred, t);
     Op *n = ir_op(b, OP_LOAD, otherwise ? 3 : 2, args, 1, &t);
     memcpy(n->attr, o->attr, sizeof n->attr);
     return result(n, 0);
@@ -77,7 +69,7 @@ clone_slice(Pipe *p, Build *b, Map *map, Val *pred)
             ir_clone(b, o, map);
             continue;
         }
-        Val *otherwise = o->n_args > 2 ? pipeline_mapped(map, arg(o, 2)) : NULL;
+        Val *otherwise = o->n_args > 2 ? ir_mapped(map, arg(o, 2)) : NULL;
         map_put(map, result(o, 0), 0, pipeline_clone_load(b, o, map, pred, otherwise));
     }
 }
@@ -98,10 +90,10 @@ issue(Pipe *p, Build *b, Map *map, Val *pred, Val *slot)
     for (int i = 0; i < p->n_streams; i++) {
         const Op *o = p->stream[i].load;
         b->loc = o->loc;
-        Val *mask = o->n_args > 1 ? pipeline_mapped(map, arg(o, 1)) : NULL;
+        Val *mask = o->n_args > 1 ? ir_mapped(map, arg(o, 1)) : NULL;
         Val *count = mask ? pipeline_count(b, arg(o, 1), &p->stream[i].edges, map)
                           : NULL;
-        Val *args[] = {pipeline_mapped(map, arg(o, 0)), p->stream[i].smem, slot,
+        Val *args[] = {ir_mapped(map, arg(o, 0)), p->stream[i].smem, slot,
                        masked(b, mask, pred, result(o, 0)->type), count};
         Op *n = ir_op(b, OP_ASYNC_COPY, count ? 5 : 4, args, 0, NULL);
         ir_set_attr(n, ATTR_CACHE, ir_attr(o, ATTR_CACHE));
@@ -329,7 +321,7 @@ static void
 sink(Op *yield, const Val *v)
 {
     if (v->type->is_ptr && v->def && v->def->block == yield->block &&
-        v->def->op == OP_ADDPTR && v->uses && !v->uses->next)
+        v->def->op == OP_ADDPTR && ir_has_one_use(v))
         ir_move_before(v->def, yield);
 }
 
@@ -378,7 +370,7 @@ build_prologue(Pipe *p, Build *b, Ring *ring)
         land(p, b, ring->first);
         for (int i = 1; i < n_args; i++)
             if (p->carried[i])
-                ring->now[i] = pipeline_mapped(&map, arg(yield, i - 1));
+                ring->now[i] = ir_mapped(&map, arg(yield, i - 1));
     }
 }
 
@@ -482,7 +474,7 @@ pipeline_rewrite(Pipe *p)
     issue(p, &b, &map, pipeline_is_inside(&b, &end, iv), ring.write);
     for (int i = 1; i < n_args; i++)
         if (p->carried[i]) {
-            ir_add_arg(yield, pipeline_mapped(&map, arg(yield, i - 1)));
+            ir_add_arg(yield, ir_mapped(&map, arg(yield, i - 1)));
             sink(yield, arg(yield, yield->n_args - 1));
         }
     for (int i = 0; i < p->n_streams; i++)

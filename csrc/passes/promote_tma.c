@@ -51,14 +51,13 @@ is_candidate(const Op *o)
 static const char *
 refused_access(const Op *o)
 {
-    uint64_t bits;
     if (o->op == OP_STORE)
         return ir_attr(o, ATTR_CACHE) == CACHE_NONE
                    ? NULL
                    : "its `cache_modifier` is for stores of each thread";
     if (ir_attr(o, ATTR_VOLATILE) || ir_attr(o, ATTR_CACHE) > CACHE_CG)
         return "its `volatile` or `cache_modifier` is for loads of each thread";
-    if (o->n_args == 3 && !(ir_is_const(arg(o, 2), &bits) && !bits))
+    if (o->n_args == 3 && !ir_is_zero(arg(o, 2)))
         return "`other` is not 0";
     return NULL;
 }

@@ -53,14 +53,6 @@ typedef struct Turn {
 
 /* ---- sites ----------------------------------------------------------------------- */
 
-static Op *
-within(const Block *b, Op *o)
-{
-    while (o->block != b)
-        o = o->block->owner;
-    return o;
-}
-
 static bool
 comes_before(const Op *a, const Op *b)
 {
@@ -79,7 +71,7 @@ find_readers(const Val *v, const Block *b, Op **first, Op **last)
             find_readers(result(u->user, 0), b, first, last);
             continue;
         }
-        Op *o = within(b, u->user);
+        Op *o = ir_op_in(b, u->user);
         if (!*first || comes_before(o, *first))
             *first = o;
         if (!*last || comes_before(*last, o))
@@ -211,15 +203,6 @@ slot_of(const Op *load)
     return tile_form(load).smem;
 }
 
-static bool
-is_inside(const Block *b, const Block *of)
-{
-    for (; b; b = b->owner ? b->owner->block : NULL)
-        if (b == of)
-            return true;
-    return false;
-}
-
 /* A slot would only be filled early for the next turn of a loop around. */
 static bool
 wants_one_slot(const Site *s)
@@ -231,9 +214,9 @@ wants_one_slot(const Site *s)
 static bool
 is_amid(const Site *t, const Site *s)
 {
-    if (!is_inside(t->b, s->b))
+    if (!ir_encloses(s->b, t->b))
         return false;
-    const Op *o = within(s->b, t->load[0]);
+    const Op *o = ir_op_in(s->b, t->load[0]);
     return comes_before(s->load[0], o) && comes_before(o, s->last);
 }
 
@@ -501,7 +484,7 @@ has_site(const Rings *w, const Ring *r, const Op *o)
 {
     for (int i = 0; i < w->site.n; i++)
         for (int k = 0; k < o->n_regions && w->site.at[i]->ring == r; k++)
-            if (is_inside(w->site.at[i]->b, o->regions[k]))
+            if (ir_encloses(o->regions[k], w->site.at[i]->b))
                 return true;
     return false;
 }

@@ -64,12 +64,6 @@ typedef struct Rotation {
 
 /* ---- finding --------------------------------------------------------------------- */
 
-static bool
-has_one_use(const Val *v)
-{
-    return v->uses && !v->uses->next;
-}
-
 static Op *
 def_in(const Rotation *r, const Val *v)
 {
@@ -154,7 +148,7 @@ find_sum(Rotation *r)
     Val *v = arg(r->second, 2), *end = result(r->second, 0);
     if (!is_carried(r, v)) {
         r->scale = def_in(r, v);
-        if (!r->scale || r->scale->op != OP_MUL || !has_one_use(v))
+        if (!r->scale || r->scale->op != OP_MUL || !ir_has_one_use(v))
             return false;
         int i = is_carried(r, arg(r->scale, 0)) ? 0 : 1;
         v = arg(r->scale, i);
@@ -163,7 +157,8 @@ find_sum(Rotation *r)
             return false;
     }
     r->sum = v->index - 1;
-    return has_one_use(v) && has_one_use(end) && end->uses->user == r->body->last &&
+    return ir_has_one_use(v) && ir_has_one_use(end) &&
+           end->uses->user == r->body->last &&
            end->uses - r->body->last->args == r->sum;
 }
 
@@ -204,7 +199,7 @@ static void
 find_operand(Rotation *r)
 {
     Val *v = arg(r->second, 0);
-    for (; has_one_use(v) && def_in(r, v); v = arg(v->def, 0)) {
+    for (; ir_has_one_use(v) && def_in(r, v); v = arg(v->def, 0)) {
         if (v->def->op != OP_CAST && v->def->op != OP_CONVERT)
             break;
         put(&r->casts, v->def);
@@ -361,7 +356,7 @@ clone(Build *b, const Op *o, Map *map, Val *exists, bool fills)
         ir_clone(b, o, map);
         return;
     }
-    Val *otherwise = o->n_args > 2 ? pipeline_mapped(map, arg(o, 2)) : NULL;
+    Val *otherwise = o->n_args > 2 ? ir_mapped(map, arg(o, 2)) : NULL;
     if (!otherwise && fills)
         otherwise = ir_const_bits(b, result(o, 0)->type, 0);
     map_put(map, result(o, 0), 0, pipeline_clone_load(b, o, map, exists, otherwise));
@@ -437,15 +432,14 @@ build(Rotation *r)
     b.loc = r->body->last->loc;
     Op *yield = ir_op(&b, OP_YIELD, 0, NULL, 0, NULL);
     for (int i = 0; i < n; i++)
-        ir_add_arg(yield,
-                   pipeline_mapped(i == r->sum ? &now : &next, arg(r->body->last, i)));
-    ir_add_arg(yield, pipeline_mapped(&next, p));
+        ir_add_arg(yield, ir_mapped(i == r->sum ? &now : &next, arg(r->body->last, i)));
+    ir_add_arg(yield, ir_mapped(&next, p));
     if (f)
-        ir_add_arg(yield, pipeline_mapped(&next, f));
+        ir_add_arg(yield, ir_mapped(&next, f));
     for (int i = 0, k = yield->n_args; i < n; i++) {
         Val *end = loop->results[i];
         if (r->before[i]) {
-            ir_add_arg(yield, pipeline_mapped(&next, r->body->args[i + 1]));
+            ir_add_arg(yield, ir_mapped(&next, r->body->args[i + 1]));
             end = loop->results[k++];
         }
         ir_replace(result(old, i), end);
@@ -508,7 +502,7 @@ stands_for(const Rotation *r, Map *map, int i, Val *v)
 static Val *
 yielded(const Rotation *r, const Map *map, int i)
 {
-    return pipeline_mapped(map, arg(r->body->last, i));
+    return ir_mapped(map, arg(r->body->last, i));
 }
 
 /* The first iteration's first stage, in front of the loop. */
@@ -540,8 +534,8 @@ static void
 carry_all(const Rotation *r, Op *loop, const Map *begin, Map *now, Map *next)
 {
     Val *sum = arg(r->second, 2), *p = arg(r->second, 0);
-    map_put(now, sum, 0, ir_carry(loop, pipeline_mapped(begin, sum), sum->name));
-    map_put(now, p, 0, ir_carry(loop, pipeline_mapped(begin, p), p->name));
+    map_put(now, sum, 0, ir_carry(loop, ir_mapped(begin, sum), sum->name));
+    map_put(now, p, 0, ir_carry(loop, ir_mapped(begin, p), p->name));
     for (int i = 0; i < r->loop->n_results; i++) {
         const char *name = r->body->args[i + 1]->name;
         if (i == r->sum)
@@ -558,14 +552,14 @@ yield_all(const Rotation *r, Build *b, const Map *next)
 {
     b->loc = r->body->last->loc;
     Op *yield = ir_op(b, OP_YIELD, 0, NULL, 0, NULL);
-    ir_add_arg(yield, pipeline_mapped(next, arg(r->second, 2)));
-    ir_add_arg(yield, pipeline_mapped(next, arg(r->second, 0)));
+    ir_add_arg(yield, ir_mapped(next, arg(r->second, 2)));
+    ir_add_arg(yield, ir_mapped(next, arg(r->second, 0)));
     for (int i = 0; i < r->loop->n_results; i++) {
         if (i == r->sum)
             continue;
         ir_add_arg(yield, yielded(r, next, i));
         if (r->wanted[i])
-            ir_add_arg(yield, pipeline_mapped(next, r->body->args[i + 1]));
+            ir_add_arg(yield, ir_mapped(next, r->body->args[i + 1]));
     }
 }
 
@@ -583,7 +577,7 @@ build_turned(const Rotation *r, Op *loop, const Map *begin)
     clone_all(r, &b, &next, &r->early);
     clone_whole_second(r, &b, &now);
     clone_rest(r, &b, &next);
-    stands_for(r, &next, r->sum, pipeline_mapped(&now, result(r->second, 0)));
+    stands_for(r, &next, r->sum, ir_mapped(&now, result(r->second, 0)));
     clone_ready(r, &b, &next);
     yield_all(r, &b, &next);
 }
@@ -607,7 +601,7 @@ build_end(const Rotation *r, Build *b, Op *loop, Val *count)
             stands_for(r, &last, i, result(loop, k++));
     }
     clone_whole_second(r, b, &last);
-    ends[r->sum] = pipeline_mapped(&last, result(r->second, 0));
+    ends[r->sum] = ir_mapped(&last, result(r->second, 0));
     ir_op(b, OP_YIELD, r->loop->n_results, ends, 0, NULL);
 }
 

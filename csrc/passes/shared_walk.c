@@ -142,22 +142,13 @@ walk_op(SharedWalk *w, Op *o, InUse *u)
         take(w, o, is_shared_alloc(o) ? o : NULL, u);
 }
 
-/* The op of block b that contains o. */
-static const Op *
-within(const Block *b, const Op *o)
-{
-    while (o->block != b)
-        o = o->block->owner;
-    return o;
-}
-
 /* Does no use of v come after o, in alloc's block? A view, and a product that reads it, hand
  * their use on to who uses them. */
 static bool
 was_last_use_of(const Op *alloc, const Val *v, const Op *o)
 {
     for (const Use *u = v->uses; u; u = u->next) {
-        const Op *user = within(alloc->block, u->user), *p = o;
+        const Op *user = ir_op_in(alloc->block, u->user), *p = o;
         while (p && p != user)
             p = p->prev;
         if (!p)

@@ -45,9 +45,9 @@ bool
 only_goes_round(const Block *body, const Op *dot)
 {
     const Val *acc = arg(dot, 2), *v = result(dot, 0);
-    return !acc->def && acc->block == body && acc->index > 0 && acc->uses &&
-           !acc->uses->next && v->uses && !v->uses->next &&
-           v->uses->user == body->last && v->uses - body->last->args == acc->index - 1;
+    return !acc->def && acc->block == body && acc->index > 0 && ir_has_one_use(acc) &&
+           ir_has_one_use(v) && v->uses->user == body->last &&
+           v->uses - body->last->args == acc->index - 1;
 }
 
 bool
@@ -81,13 +81,6 @@ passes_open(const Op *o)
             (op_has(o, OPF_ELEM) || !o->n_args || o->op == OP_SPLAT));
 }
 
-static bool
-is_zero_block(const Val *v)
-{
-    uint64_t bits;
-    return ir_is_const(v, &bits) && bits == 0;
-}
-
 static Op *
 start(Func *f, Op *dot)
 {
@@ -96,7 +89,7 @@ start(Func *f, Op *dot)
         at = at->prev;
     Build b = {.f = f, .block = dot->block, .before = at, .loc = dot->loc};
     const Type *t = ty_with_async(f->c, result(dot, 0)->type, true);
-    Op *o = ir_op(&b, OP_MMA_START, is_zero_block(arg(dot, 2)) ? 2 : 3,
+    Op *o = ir_op(&b, OP_MMA_START, ir_is_zero(arg(dot, 2)) ? 2 : 3,
                   (Val *[]){arg(dot, 0), arg(dot, 1), arg(dot, 2)}, 1, &t);
     ir_set_attr(o, ATTR_SIDES, ir_attr(dot, ATTR_SIDES));
     return o;
@@ -269,7 +262,7 @@ goes_round(const Op *dot)
     const Op *loop = dot->block->owner;
     bool may = loop && loop->op == OP_FOR &&
                ir_attr(loop, ATTR_LOOP) & LOOP_MMA_ROUND && operands_last(dot) &&
-               !arg(dot, 0)->type->slots && v->uses && !v->uses->next &&
+               !arg(dot, 0)->type->slots && ir_has_one_use(v) &&
                v->uses->user == dot->block->last;
     return may ? (int)(v->uses - v->uses->user->args) : -1;
 }

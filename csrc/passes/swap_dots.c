@@ -95,7 +95,7 @@ try_dot(Func *f, Op *dot)
 static Op *
 only_turn(const Val *v)
 {
-    Op *o = v->uses && !v->uses->next ? v->uses->user : NULL;
+    Op *o = ir_has_one_use(v) ? v->uses->user : NULL;
     return is_turn(o) ? o : NULL;
 }
 

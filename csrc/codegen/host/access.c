@@ -173,7 +173,7 @@ masked_load(Host *h, const Type *t, int lanes, Lv ptr, Lv mask, Lv other)
 {
     Ll *l = h->l;
     Lt vt = ll_vec(host_mem_type(h, t), lanes);
-    Lv align = ll_i32(l, host_mem_bytes(t));
+    Lv align = ll_i32(l, ty_bytes(t));
     if (!other)
         other = LLVMConstNull(vt);
 #if LLVM_VERSION_MAJOR >= 22
@@ -182,7 +182,7 @@ masked_load(Host *h, const Type *t, int lanes, Lv ptr, Lv mask, Lv other)
     LLVMAddCallSiteAttribute(
         x, 1,
         LLVMCreateEnumAttribute(l->cx, LLVMGetEnumAttributeKindForName("align", 5),
-                                (uint64_t)host_mem_bytes(t)));
+                                (uint64_t)ty_bytes(t)));
     (void)align;
     return x;
 #else
@@ -204,7 +204,7 @@ gather_lanes(Host *h, const Type *t, int lanes, Lv ptr, Lv mask, Lv other)
 #if LLVM_VERSION_MAJOR >= 22
     return ll_intrinsic(l, "llvm.masked.gather", types, 2, (Lv[]){ptr, mask, other}, 3);
 #else
-    Lv align = ll_i32(l, host_mem_bytes(t));
+    Lv align = ll_i32(l, ty_bytes(t));
     return ll_intrinsic(l, "llvm.masked.gather", types, 2,
                         (Lv[]){ptr, align, mask, other}, 4);
 #endif
@@ -238,7 +238,7 @@ load_row(Host *h, const Type *t, int lanes, Lv ptr, Lv mask, Lv other)
 bool
 host_gathers(const Host *h, const Type *t)
 {
-    return h->has_gather && host_mem_bytes(t) >= 4 && !t->is_ptr;
+    return h->has_gather && ty_bytes(t) >= 4 && !t->is_ptr;
 }
 
 Lv
@@ -273,9 +273,9 @@ masked_store(Host *h, const Type *t, bool scatter, Lv ptr, Lv value, Lv mask)
         LLVMAddCallSiteAttribute(
             call, 2,
             LLVMCreateEnumAttribute(l->cx, LLVMGetEnumAttributeKindForName("align", 5),
-                                    (uint64_t)host_mem_bytes(t)));
+                                    (uint64_t)ty_bytes(t)));
 #else
-    Lv align = ll_i32(l, host_mem_bytes(t));
+    Lv align = ll_i32(l, ty_bytes(t));
     ll_intrinsic(l, name, types, 2, (Lv[]){value, ptr, align, mask}, 4);
 #endif
 }
@@ -320,7 +320,7 @@ host_write(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv value, Lv mask)
     }
     if (m == M_ROW) {
         store_row(h, t, lanes, ptr, value, mask);
-    } else if (host_mem_bytes(t) >= 4 && h->has_scatter && !t->is_ptr) {
+    } else if (ty_bytes(t) >= 4 && h->has_scatter && !t->is_ptr) {
         if (!mask)
             mask = LLVMConstAllOnes(ll_vec(l->i1, lanes));
         masked_store(h, t, true, ptr, value, mask);
@@ -391,7 +391,7 @@ void
 host_write_past(Host *h, const Type *t, int lanes, Lv ptr, Lv value)
 {
     Ll *l = h->l;
-    int bytes = lanes * host_mem_bytes(t);
+    int bytes = lanes * ty_bytes(t);
     if (bytes % PIECE || t->is_ptr) {
         host_write(h, t, M_ROW, lanes, ptr, value, NULL);
         return;
@@ -473,7 +473,7 @@ rmw_combine(Host *h, Elem e, int rmw, Lv old, Lv x)
 static Lt
 int_like(Host *h, const Type *t)
 {
-    return LLVMIntTypeInContext(h->l->cx, (unsigned)host_mem_bytes(t) * 8);
+    return LLVMIntTypeInContext(h->l->cx, (unsigned)ty_bytes(t) * 8);
 }
 
 static Lv
@@ -547,7 +547,7 @@ atomic_one(Host *h, const Op *o, Lv ptr, Lv a, Lv b)
         Lv r = rmw == RMW_LOAD ? LLVMBuildLoad2(l->b, int_like(h, t), ptr, "")
                                : LLVMBuildStore(l->b, to_bits(h, t, a), ptr);
         LLVMSetOrdering(r, order);
-        LLVMSetAlignment(r, (unsigned)host_mem_bytes(t));
+        LLVMSetAlignment(r, (unsigned)ty_bytes(t));
         return rmw == RMW_LOAD ? from_bits(h, t, r)
                                : LLVMConstNull(host_mem_type(h, t));
     }

@@ -135,7 +135,7 @@ add_load(Host *h, const Op *dot, const Op *load)
     a->load = load;
     int least = MIN(t->shape[t->rank - 1], t->shape[t->rank - 2]);
     a->rows = host_buf(h, ty_numel(t) / least * 8, host_pos(h, dot));
-    step = LLVMBuildMul(l->b, step, ll_i64(l, host_mem_bytes(t)), "");
+    step = LLVMBuildMul(l->b, step, ll_i64(l, ty_bytes(t)), "");
     a->step = step;
     if (!loop->block->owner) {
         Lv is_last = LLVMBuildICmp(l->b, LLVMIntEQ, h->turns_left, ll_i64(l, 1), "");
@@ -192,7 +192,7 @@ host_note_row(Host *h, const Group *g, const Node *n, Lv p)
     int along = t->rank - 1;
     if (n->map.at[along] != g->vec && n->map.at[--along] != g->vec)
         return;
-    int64_t bytes = (int64_t)t->shape[along] * host_mem_bytes(t);
+    int64_t bytes = (int64_t)t->shape[along] * ty_bytes(t);
     if (bytes > LONGEST)
         return;
     Lv row = ll_i64(l, 0);
@@ -206,7 +206,7 @@ host_note_row(Host *h, const Group *g, const Node *n, Lv p)
     LLVMBuildStore(l->b, p, row_at(h, a, row));
     a->n_rows = ty_numel(t) / t->shape[along];
     a->row_bytes = bytes;
-    a->behind = a->row_bytes - (int64_t)g->lanes * host_mem_bytes(t);
+    a->behind = a->row_bytes - (int64_t)g->lanes * ty_bytes(t);
     a->is_noted = true;
 }
 

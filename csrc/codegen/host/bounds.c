@@ -90,7 +90,7 @@ host_guard(Host *h, const Op *o, Mode m, int lanes, Lv ptr, Lv mask)
     if (!h->c->opt.check_bounds)
         return;
     Ll *l = h->l;
-    int bytes = host_mem_bytes(ty_pointee(h->c, arg(o, 0)->type)), n = MAX(lanes, 1);
+    int bytes = ty_bytes(ty_pointee(h->c, arg(o, 0)->type)), n = MAX(lanes, 1);
     bool is_each = m == M_GATHER && lanes > 1;
     Lt address_type = is_each ? ll_vec(l->i64, lanes) : l->i64;
     Lv address = LLVMBuildPtrToInt(l->b, ptr, address_type, "");

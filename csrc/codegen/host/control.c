@@ -140,7 +140,7 @@ static void
 copy_block(Host *h, const Type *t, const View *to, const View *from)
 {
     Ll *l = h->l;
-    uint64_t bytes = (uint64_t)ty_numel(t) * (uint64_t)host_mem_bytes(t);
+    uint64_t bytes = (uint64_t)ty_numel(t) * (uint64_t)ty_bytes(t);
     LLVMBuildMemCpy(l->b, host_address(h, t, to, NULL), 64,
                     host_address(h, t, from, NULL), 64, ll_i64(l, (int64_t)bytes));
 }
@@ -169,7 +169,7 @@ move_all(Host *h, Move *m, int n)
         }
         if (!from_target && goes_straight(h, m, n, i))
             continue;
-        int64_t bytes = ty_numel(m[i].v->type) * host_mem_bytes(m[i].v->type);
+        int64_t bytes = ty_numel(m[i].v->type) * ty_bytes(m[i].v->type);
         m[i].via = host_view(m[i].v->type, host_buf(h, bytes, m[i].to.buf->free_at));
     }
     for (int i = 0; i < n; i++) {
@@ -309,7 +309,7 @@ carried_form(Host *h, const Val *v)
 static View
 buffer_for(Host *h, const Val *v, int free_at)
 {
-    int64_t bytes = ty_numel(v->type) * host_mem_bytes(v->type);
+    int64_t bytes = ty_numel(v->type) * ty_bytes(v->type);
     return host_view(v->type, host_buf(h, bytes, free_at));
 }
 

@@ -14,7 +14,7 @@ void
 host_note(Host *h, const Op *o, Mode m, int lanes)
 {
     const Type *t = ty_pointee(h->c, arg(o, 0)->type);
-    int bytes = host_mem_bytes(t);
+    int bytes = ty_bytes(t);
     bool is_load = o->op == OP_LOAD;
     Note n = {.op = o, .lanes = MAX(lanes, 1), .bytes = bytes, .how = NOTE_ROW};
     if (!is_load && o->op != OP_STORE)

@@ -136,7 +136,6 @@ bool host_may_be_read(Host *h, const Val *v);
 Buf *host_buf(Host *h, int64_t bytes, int free_at);
 void host_free_before(Host *h,
                       int pos);        /* buffers whose last reader stands before pos */
-int host_mem_bytes(const Type *t);     /* of one element in scratch */
 View host_view(const Type *t, Buf *b); /* dense, row-major */
 View host_new_view(Host *h, const Val *v);
 /* v's dim d is the group's dim at[d]; NO_DIM: index 0. Places behind the rank are 0. */

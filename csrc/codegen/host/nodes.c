@@ -176,7 +176,7 @@ survey(Host *h, Group *g, Survey *s, const Val *v, DimMap map)
     bool is_index = v->type->is_ptr || v->type->elem == E_I1 ||
                     (x->kind == V_LAZY && x->is_virtual);
     if (!is_index)
-        s->bytes = MAX(s->bytes, host_mem_bytes(v->type));
+        s->bytes = MAX(s->bytes, ty_bytes(v->type));
     if (x->kind != V_LAZY || x->stamp == h->stamp)
         return;
     x->stamp = h->stamp;

@@ -66,7 +66,7 @@ void
 host_keep_row(Host *h, const Type *t, Root *r, int row, Lv x, const Lv *index)
 {
     Ll *l = h->l;
-    int group = r->dest.group, bytes = host_mem_bytes(t);
+    int group = r->dest.group, bytes = ty_bytes(t);
     x = host_to_mem(h, t, x);
     int n = MAX(ll_lanes(x), 1);
     Lt as_bytes = LLVMVectorType(l->i8, (unsigned)(n * bytes));

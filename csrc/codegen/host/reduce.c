@@ -227,7 +227,7 @@ host_scan(Host *h, const Op *o)
     host_settle_outer(h, o);
     for (int i = 0; i < n; i++) {
         host_materialise(h, arg(o, i));
-        widest = MAX(widest, host_mem_bytes(arg(o, i)->type));
+        widest = MAX(widest, ty_bytes(arg(o, i)->type));
     }
     for (int i = 0; i < n; i++)
         state(h, result(o, i))->view = host_new_view(h, result(o, i));

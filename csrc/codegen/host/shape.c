@@ -36,7 +36,7 @@ write_flat(Host *h, const Val *v, Lv at, Lv x, int lanes)
 static int
 flat_lanes(Host *h, const Val *v)
 {
-    return (int)MIN(h->vec_bytes / host_mem_bytes(v->type), ty_numel(v->type));
+    return (int)MIN(h->vec_bytes / ty_bytes(v->type), ty_numel(v->type));
 }
 
 /* Lanes start, start + step, .. of x and y side by side. */
@@ -119,8 +119,8 @@ cat(Host *h, const Op *o)
     for (int i = 0; i < 2; i++) {
         const Type *t = arg(o, i)->type;
         Lv to = flat(h, result(o, 0), ll_i64(h->l, at));
-        int64_t bytes = ty_numel(t) * host_mem_bytes(t);
-        LLVMBuildMemCpy(h->l->b, to, (unsigned)host_mem_bytes(t),
+        int64_t bytes = ty_numel(t) * ty_bytes(t);
+        LLVMBuildMemCpy(h->l->b, to, (unsigned)ty_bytes(t),
                         flat(h, arg(o, i), ll_i64(h->l, 0)), 64, ll_i64(h->l, bytes));
         at += ty_numel(t);
     }

@@ -28,7 +28,7 @@ enum {
 static int
 unit_bytes(const Root *r)
 {
-    int bytes = r->converts ? elem_info[r->elem].bytes : host_mem_bytes(r->v->type);
+    int bytes = r->converts ? elem_info[r->elem].bytes : ty_bytes(r->v->type);
     return bytes * MAX(r->dest.group, 1);
 }
 
@@ -177,7 +177,7 @@ host_add_store(Host *h, Root r)
         host_materialise(h, v);
     r.is_down = to == RUNS_DOWN;
     if (r.is_down && host_runs(h, v, 1) == RUNS_ACROSS) {
-        keep.dest = host_view(t, host_buf(h, ty_numel(t) * host_mem_bytes(t), r.pos));
+        keep.dest = host_view(t, host_buf(h, ty_numel(t) * ty_bytes(t), r.pos));
         keep.dest.stride[t->rank - 2] = 1;
         keep.dest.stride[t->rank - 1] = t->shape[t->rank - 2];
         r.is_down = host_side(h, &keep) && !v->uses->next;

@@ -96,15 +96,6 @@ host_through_map(const Op *o, DimMap map)
 
 /* ---- who needs what ------------------------------------------------------------------- */
 
-/* The op in block b that holds o, or o itself. */
-static const Op *
-ancestor(const Op *o, const Block *b)
-{
-    while (o->block != b)
-        o = o->block->owner;
-    return o;
-}
-
 int
 host_last_use(Host *h, const Val *v)
 {
@@ -113,7 +104,7 @@ host_last_use(Host *h, const Val *v)
         return s->last_use;
     int last = v->def ? host_pos(h, v->def) : 1;
     for (const Use *u = v->uses; u; u = u->next) {
-        const Op *w = ancestor(u->user, v->block);
+        const Op *w = ir_op_in(v->block, u->user);
         int p = host_pos(h, w);
         if (w == u->user &&
             (host_is_lazy_op(w) || w->op == OP_RESHAPE || w->op == OP_SPLIT))
@@ -141,7 +132,7 @@ static bool
 is_live(Host *h, const Val *v, bool within)
 {
     for (const Use *u = v->uses; u; u = u->next) {
-        const Op *w = ancestor(u->user, v->block);
+        const Op *w = ir_op_in(v->block, u->user);
         if (w != u->user || !host_is_lazy_op(w)) {
             if (!h->done[host_pos(h, w)] ||
                 (w == u->user && is_in_place(h, w) && is_live(h, result(w, 0), within)))
@@ -211,12 +202,6 @@ host_free_before(Host *h, int pos)
             h->bufs.at[i]->is_used = false;
 }
 
-int
-host_mem_bytes(const Type *t)
-{
-    return t->is_ptr ? 8 : elem_info[t->elem].bytes;
-}
-
 View
 host_view(const Type *t, Buf *b)
 {
@@ -232,7 +217,7 @@ host_view(const Type *t, Buf *b)
 View
 host_new_view(Host *h, const Val *v)
 {
-    int64_t bytes = ty_numel(v->type) * host_mem_bytes(v->type);
+    int64_t bytes = ty_numel(v->type) * ty_bytes(v->type);
     return host_view(v->type, host_buf(h, bytes, host_last_use(h, v)));
 }
 
@@ -258,7 +243,7 @@ Lv
 host_address(Host *h, const Type *t, const View *w, const Lv *index)
 {
     Ll *l = h->l;
-    int64_t bytes = host_mem_bytes(t);
+    int64_t bytes = ty_bytes(t);
     if (w->width)
         return host_panel_address(h, t, w, index);
     Lv at = ll_i64(l, w->buf->offset + w->offset * bytes);

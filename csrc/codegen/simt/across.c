@@ -96,7 +96,7 @@ across_store(Across *k, const AxisSlots *t, int base)
     Lv pred = sim_all_clear(s, idle_threads(k));
     for (int i = 0; i < k->x.n; i++) {
         const Type *type = arg(k->x.o, i)->type;
-        int bytes = sim_elem_bytes(type), which = 0, vec = 1 << t->log2_vec;
+        int bytes = ty_bytes(type), which = 0, vec = 1 << t->log2_vec;
         Lv elems[16];
         for (int r = 0; r < k->x.n_regs; r++) {
             if (!across_is_live(k, r))
@@ -135,7 +135,7 @@ load_vectors(Across *k, AxisSlots *t, Lv index, int warps, int which, int base, 
         k->loaded = NEW_N(s->a, Lv, k->x.n * warps * vec);
     for (int i = 0; i < k->x.n; i++) {
         const Type *type = arg(k->x.o, i)->type;
-        int bytes = sim_elem_bytes(type);
+        int bytes = ty_bytes(type);
         for (int w = 0; w < warps; w++) {
             Lv *to = k->loaded + (i * warps + w) * vec;
             if (which % vec == 0) {
@@ -164,7 +164,7 @@ across_load_all(Across *k, AxisSlots *t, int which, int base, Lv *x)
     }
     for (int i = 0; i < k->x.n; i++) {
         const Type *type = arg(k->x.o, i)->type;
-        int bytes = sim_elem_bytes(type), each = MIN(warps, 16 / bytes);
+        int bytes = ty_bytes(type), each = MIN(warps, 16 / bytes);
         Lv elems[16];
         for (int w = 0; w < warps; w += each) {
             Lv at = sim_shared_offset(s, index, bytes,

@@ -13,7 +13,7 @@ static int
 per_phi(const Val *v)
 {
     const Type *t = v->type;
-    int bytes = sim_elem_bytes(t), n = sim_n_regs(v);
+    int bytes = ty_bytes(t), n = sim_n_regs(v);
     return t->rank && t->elem != E_I1 && bytes < 4 && n % (4 / bytes) == 0 ? 4 / bytes
                                                                            : 1;
 }

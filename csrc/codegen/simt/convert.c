@@ -31,7 +31,7 @@ through_shuffles(Sim *s, const Op *o, const ConvPlan *p)
 {
     const Type *t = result(o, 0)->type;
     Lv *src = sim_val(s, arg(o, 0)), *dst = sim_define(s, result(o, 0));
-    int wide = sim_elem_bytes(t) == 8 ? 2 : 1, per_word = 1 << p->log2_pack;
+    int wide = ty_bytes(t) == 8 ? 2 : 1, per_word = 1 << p->log2_pack;
     Lv at = sim_linear(s, p->lane_of, LANE_BITS, p->warp_of, s->log2_warps);
     for (int half = 0; half < wide; half++) {
         Lv *word = NEW_N(s->a, Lv, p->n_words_src),

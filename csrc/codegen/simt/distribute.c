@@ -352,7 +352,7 @@ static Lv *
 hidden(Sim *s, const Val *v)
 {
     Lv *x = sim_val(s, v), *y = NEW_N(s->a, Lv, sim_n_regs(v));
-    int each = MAX(4 / sim_elem_bytes(v->type), 1);
+    int each = MAX(4 / ty_bytes(v->type), 1);
     if (!s->m->opaque)
         return x;
     for (int i = 0; i < sim_n_regs(v); i += each) {

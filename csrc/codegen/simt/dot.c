@@ -340,7 +340,7 @@ has_step(const Tiles *k, int depth)
 static int
 partial_depth(const Op *o, const DotPlan *p)
 {
-    bool is_f8 = elem_is_float(p->operand[0]) && elem_info[p->operand[0]].bits == 8;
+    bool is_f8 = elem_is_f8(p->operand[0]);
     if (!is_f8 || result(o, 0)->type->elem != E_F32)
         return 0;
     int each = (int)ir_attr(o, ATTR_IMPRECISE), step = mma_shape[p->kind].k;

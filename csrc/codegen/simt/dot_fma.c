@@ -121,7 +121,7 @@ chunk_of(const Panel *p, Col flat)
 static int
 stored_run(const Panel *p, const Type *t, int *bit)
 {
-    int dim = p->k_is_last ? t->rank - 2 : t->rank - 1, bytes = sim_elem_bytes(p->t);
+    int dim = p->k_is_last ? t->rank - 2 : t->rank - 1, bytes = ty_bytes(p->t);
     return layout_run(t->layout, dim, __builtin_ctz(16u / (unsigned)bytes), bit);
 }
 
@@ -139,7 +139,7 @@ reduced(Col x, const Col *span, int n)
 static void
 twist_panel(Panel *p, const Type *t)
 {
-    int bit[MAX_BITS], bytes = sim_elem_bytes(p->t), run = stored_run(p, t, bit);
+    int bit[MAX_BITS], bytes = ty_bytes(p->t), run = stored_run(p, t, bit);
     int lanes = LANE_BITS - MAX(0, __builtin_ctz((unsigned)bytes) + run - 2);
     int low = MAX(run, p->log2_vec); /* bits of a column that may change */
     Col banks = MIN((Col)128 / (Col)bytes, (Col)p->mn), span[LANE_BITS], met = 0;
@@ -166,7 +166,7 @@ store_panel(Sim *s, const Op *o, const Panel *p, const Val *v, Col chunk)
     Col seen, chunks;
     Lv thread = thread_part(s, p, l, panel_offset, &seen);
     Lv mine = thread_part(s, p, l, chunk_of, &chunks);
-    int bytes = sim_elem_bytes(p->t), bit[MAX_BITS];
+    int bytes = ty_bytes(p->t), bit[MAX_BITS];
     int run = stored_run(p, v->type, bit);
     uint32_t inside = 0;
     for (int i = 0; i < run; i++)
@@ -205,7 +205,7 @@ aim_panel(Sim *s, const Type *acc, Panel *p)
     for (int i = 0; i < l->n[IN_WARP]; i++)
         p->can_have |= warp[i] = needed_offset(p, acc, l->basis[IN_WARP][i]);
     p->thread = sim_linear(s, lane, LANE_BITS, warp, s->log2_warps);
-    int n = 0, most = __builtin_ctz(16u / (unsigned)sim_elem_bytes(p->t));
+    int n = 0, most = __builtin_ctz(16u / (unsigned)ty_bytes(p->t));
     for (int i = 0; i < l->n[IN_REG]; i++) {
         p->moves[i] = needed_offset(p, acc, l->basis[IN_REG][i]);
         p->compact[i] = -1;
@@ -234,8 +234,8 @@ static void
 load_panel(Sim *s, const Op *o, const Panel *p, const Layout *acc, Lv at, int k,
            Elem work, Lv *out)
 {
-    int more = k * p->mn * sim_elem_bytes(p->t);
-    int bytes = sim_elem_bytes(p->t), vec = 1 << p->log2_vec;
+    int more = k * p->mn * ty_bytes(p->t);
+    int bytes = ty_bytes(p->t), vec = 1 << p->log2_vec;
     for (int q = 0; q < p->n_regs; q += vec) {
         Col by = twisted(p, (Col)k);
         for (int i = 0; i < acc->n[IN_REG]; i++)
@@ -315,7 +315,7 @@ twist_start(Sim *s, Panel *p, Lv start, Lv k, int each)
             continue;
         Lv is_set = LLVMBuildAnd(b, LLVMBuildLShr(b, k, ll_i32(s->l, i), ""),
                                  ll_i32(s->l, 1), "");
-        Lv bytes = ll_i32(s->l, (int32_t)by * sim_elem_bytes(p->t));
+        Lv bytes = ll_i32(s->l, (int32_t)by * ty_bytes(p->t));
         x = LLVMBuildXor(b, x, LLVMBuildMul(b, is_set, bytes, ""), "");
         p->can_have |= by;
     }
@@ -340,7 +340,7 @@ fma_loop(Sim *s, const Op *o, Panel *p, Lv *start, int n_k, int each, Lv *acc)
         acc[r] = phi[r];
     }
     for (int i = 0; i < 2; i++) {
-        int bytes = p[i].mn * sim_elem_bytes(p[i].t);
+        int bytes = p[i].mn * ty_bytes(p[i].t);
         Lv moved = LLVMBuildMul(l->b, k, ll_i32(l, bytes), "");
         at[i] = LLVMBuildAdd(l->b, twist_start(s, &p[i], start[i], k, each), moved, "");
     }
@@ -379,7 +379,7 @@ sim_fma_dot(Sim *s, const Op *o)
         p[i].base += at;
         aim_panel(s, result(o, 0)->type, &p[i]);
         twist_panel(&p[i], arg(o, i)->type);
-        start[i] = sim_shared_offset(s, p[i].thread, sim_elem_bytes(p[i].t), 0);
+        start[i] = sim_shared_offset(s, p[i].thread, ty_bytes(p[i].t), 0);
     }
     int left = dot_sides(o).k; /* behind it, both are zero */
     for (int chunk = 0; left > 0; chunk++, left -= p[0].k) {

@@ -116,7 +116,7 @@ Lv
 sim_local_array(Sim *s, const Type *t, int n)
 {
     Ll *l = s->l;
-    int64_t bytes = (int64_t)sim_elem_bytes(t) * n;
+    int64_t bytes = (int64_t)ty_bytes(t) * n;
     LocalArray *old = free_array(s->local, bytes);
     if (old) {
         old->is_free = false;

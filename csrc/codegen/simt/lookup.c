@@ -9,7 +9,7 @@ store_all(Sim *s, const Op *o, const Val *v, int base)
 {
     const Layout *l = v->type->layout;
     Lv owner = sim_owner(s, l);
-    int bytes = sim_elem_bytes(v->type), bit[MAX_BITS];
+    int bytes = ty_bytes(v->type), bit[MAX_BITS];
     int run = layout_run(l, v->type->rank - 1, __builtin_ctz(16u / (unsigned)bytes),
                          bit);
     SimVector vec = sim_vector(bit, run);
@@ -54,7 +54,7 @@ void
 sim_gather(Sim *s, const Op *o)
 {
     const Val *v = result(o, 0);
-    int base = sim_scratch(s, o), bytes = sim_elem_bytes(v->type);
+    int base = sim_scratch(s, o), bytes = ty_bytes(v->type);
     if (arg(o, 1)->type->layout != v->type->layout)
         sim_bad_layout(s, o);
     store_all(s, o, arg(o, 0), base);

@@ -117,7 +117,7 @@ load_vectors(Sim *s, Mover *k, Lv *r)
     int n = 1 << k->vec.log2;
     Lt type = sim_packed_type(s, k->v->type, n);
     Lv elems[MAX_VEC];
-    k->a.bytes = k->a.align = n * sim_elem_bytes(k->v->type);
+    k->a.bytes = k->a.align = n * ty_bytes(k->v->type);
     for (int i = 0; i < sim_n_regs(k->v); i++) {
         if (!is_first(k, i))
             continue;
@@ -146,7 +146,7 @@ store_vectors(Sim *s, Mover *k)
 {
     int n = 1 << k->vec.log2;
     Lv elems[MAX_VEC];
-    k->a.bytes = k->a.align = n * sim_elem_bytes(k->v->type);
+    k->a.bytes = k->a.align = n * ty_bytes(k->v->type);
     for (int i = 0; i < sim_n_regs(k->v); i++) {
         if (!is_first(k, i))
             continue;
@@ -283,7 +283,7 @@ share(Sim *s, const Op *o, const Val *v, int at, bool stores)
     if (!shared_result_bytes(v))
         return;
     const Layout *l = v->type->layout;
-    int bytes = sim_elem_bytes(v->type);
+    int bytes = ty_bytes(v->type);
     Pieces p = sim_pieces(s, v, 0);
     Lv *x = sim_piece(s, &p, v);
     for (int i = 0; i < sim_n_regs(v); i++) {
@@ -343,7 +343,7 @@ atomic_vector(Sim *s, const Op *o)
         return m;
     int most = s->m->atomic_log2(s->l, result(o, 0)->type->elem,
                                  (int)ir_attr(o, ATTR_RMW));
-    int size = sim_elem_bytes(result(o, 0)->type), bit[MAX_BITS];
+    int size = ty_bytes(result(o, 0)->type), bit[MAX_BITS];
     if (!most)
         return m;
     int dim = facts_fastest_dim(s->facts, o);
@@ -372,7 +372,7 @@ act(Sim *s, Atomic *k, const SimVector *vec, int r, Lv pred, Lv *x, Lv *old)
     int n = 1 << vec->log2;
     Lv elems[MAX_VEC];
     k->a.pred = pred;
-    k->a.bytes = k->a.align = n * sim_elem_bytes(t);
+    k->a.bytes = k->a.align = n * ty_bytes(t);
     pick(vec, x, r, elems);
     Lv v = n > 1 ? sim_pack(s, t, elems, n) : elems[0];
     v = s->m->atomic_rmw(s->l, &k->a, t->elem, (int)ir_attr(k->o, ATTR_RMW), k->sem,
@@ -459,7 +459,7 @@ sim_atomic(Sim *s, const Op *o)
     const Val *v = result(o, 0);
     check_layouts(s, o);
     Many m = atomic_vector(s, o);
-    int sem = (int)ir_attr(o, ATTR_SEM), bytes = sim_elem_bytes(v->type);
+    int sem = (int)ir_attr(o, ATTR_SEM), bytes = ty_bytes(v->type);
     Atomic k = {o,
                 {.bytes = bytes, .align = bytes, .loc = o->loc},
                 sem,

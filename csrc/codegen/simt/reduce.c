@@ -103,7 +103,7 @@ combine_slots(Across *k, const AxisSlots *t, Lv index, int slot, int base)
     Lv *x = NEW_N(s->a, Lv, k->x.n * warps), *first = NEW_N(s->a, Lv, k->x.n);
     for (int i = 0; i < k->x.n; i++) {
         const Type *type = arg(k->x.o, i)->type;
-        int bytes = sim_elem_bytes(type);
+        int bytes = ty_bytes(type);
         for (int w = 0; w < warps; w++) {
             int at = base + (slot + (w << t->warp_at)) * bytes;
             Lv from = sim_shared_offset(s, index, bytes, at);
@@ -120,8 +120,8 @@ combine_slots(Across *k, const AxisSlots *t, Lv index, int slot, int base)
             across_combine(k, x + w * k->x.n, x + (w + step) * k->x.n, x + w * k->x.n);
     for (int i = 0; i < k->x.n; i++) {
         const Type *type = arg(k->x.o, i)->type;
-        s->m->shared_store(s->l, first[i], sim_pack(s, type, &x[i], 1),
-                           sim_elem_bytes(type), NULL, k->x.o->loc);
+        s->m->shared_store(s->l, first[i], sim_pack(s, type, &x[i], 1), ty_bytes(type),
+                           NULL, k->x.o->loc);
     }
 }
 
@@ -284,7 +284,7 @@ reduce_cluster(Across *k)
         for (int i = 0; i < k->x.n; i++) {
             const Type *t = arg(k->x.o, i)->type;
             Lv word[2];
-            for (int w = 0; w < (sim_elem_bytes(t) + 3) / 4; w++)
+            for (int w = 0; w < (ty_bytes(t) + 3) / 4; w++)
                 word[w] = s->m->shared_load(s->l, word_at(k, mine, slot++, base),
                                             s->l->i32, 4, k->x.o->loc);
             x[i] = sim_from_words(s, t, word);

@@ -47,7 +47,7 @@ sim_slot_place(Sim *s, const Op *o, int smem)
 {
     Ll *b = s->l;
     const Val *v = arg(o, smem);
-    int each = log2_of((int)(ty_numel(v->type) * sim_elem_bytes(v->type))),
+    int each = log2_of((int)(ty_numel(v->type) * ty_bytes(v->type))),
         unit = (int)ir_attr(v->def, ATTR_UNIT);
     Lv slot = sim_val(s, arg(o, smem + 1))[0];
     if (unit > each)
@@ -62,7 +62,7 @@ static Place
 place_in(Sim *s, const Type *t, Lv slot, bool in_place, const Col *lane,
          const Layout *l, const Col *offset_of)
 {
-    int bits = layout_bits(l), bytes = sim_elem_bytes(t);
+    int bits = layout_bits(l), bytes = ty_bytes(t);
     Col lanes[LANE_BITS] = {0}, warps[WARP_BITS] = {0};
     Place p = {0};
     for (int i = 0; i < LANE_BITS; i++)
@@ -136,7 +136,7 @@ sim_write_part(Sim *s, const Val *v, const Type *smem, Lv slot, SlotPart part,
     layout_offsets(smem->layout, offset_of);
     lane_offsets(l, offset_of, lane);
     Place p = place_in(s, smem, slot, part.in_place, lane, l, offset_of);
-    int bytes = sim_elem_bytes(v->type);
+    int bytes = ty_bytes(v->type);
     SimVector vec = neighbours(l, offset_of, log2_of(16 / bytes));
     Lv *regs = sim_val(s, v), elems[MAX_VEC];
     for (int r = 0; r < sim_n_regs(v); r++) {
@@ -156,8 +156,7 @@ void
 sim_shared_store(Sim *s, const Op *o)
 {
     const Val *v = arg(o, 2);
-    SlotPart all = {0, (int)ty_numel(v->type) * sim_elem_bytes(v->type),
-                    flips_in_place(o)};
+    SlotPart all = {0, (int)ty_numel(v->type) * ty_bytes(v->type), flips_in_place(o)};
     sim_write_part(s, v, arg(o, 0)->type, sim_slot_place(s, o, 0), all, o->loc);
 }
 
@@ -193,7 +192,7 @@ sim_async_copy(Sim *s, const Op *o)
     lane_offsets(l, offset_of, lane);
     SimVector vec = common_vector(s, o, l, offset_of);
     const Type *elem = ty_pointee(s->c, t);
-    int bytes = sim_elem_bytes(elem) << vec.log2;
+    int bytes = ty_bytes(elem) << vec.log2;
     bool is_async = bytes >= 4 && s->m->has_async(s->l) && !sim_owner(s, l);
     if (!is_async) /* pipeline makes no such copies */
         err_at(s->c, o->loc, TARGET, info(o)->text, s->m->name);
@@ -213,7 +212,7 @@ sim_async_copy(Sim *s, const Op *o)
         a.pred = mask ? mask[r] : NULL;
         a.count = count ? bytes_of_count(s, count[r], vec.log2, bytes) : NULL;
         Col flat = layout_at(l, (uint32_t)r, 0, 0, 0);
-        Col by = f2_mul(offset_of, layout_bits(l), flat) * (Col)sim_elem_bytes(elem);
+        Col by = f2_mul(offset_of, layout_bits(l), flat) * (Col)ty_bytes(elem);
         s->m->async_copy(s->l, address(s, &p, by), &a);
     }
 }
@@ -263,7 +262,7 @@ read_register(Sim *s, void *data, int r)
             inside |= 1u << k->m.bit[j];
     }
     r &= (int)~inside;
-    int bytes = sim_elem_bytes(k->t);
+    int bytes = ty_bytes(k->t);
     Col flat = layout_at(l, (uint32_t)r, 0, 0, 0);
     Col by = f2_mul(k->offset_of, layout_bits(l), flat) ^ k->first;
     Lv at = address(s, &k->p, by * (Col)bytes);
@@ -289,7 +288,7 @@ sim_open_slot(Sim *s, const Type *smem, Lv slot, const Layout *l, const Loc *loc
                       .regs = NEW_N(s->a, Lv, 1 << l->n[IN_REG])};
     layout_offsets(smem->layout, k->offset_of);
     lane_offsets(l, k->offset_of, lane);
-    k->vec = neighbours(l, k->offset_of, log2_of(16 / sim_elem_bytes(smem)));
+    k->vec = neighbours(l, k->offset_of, log2_of(16 / ty_bytes(smem)));
     k->p = place_in(s, smem, slot, false, lane, l, k->offset_of);
     return k;
 }
@@ -438,7 +437,7 @@ sim_shared_load(Sim *s, const Op *o)
     k->loc = o->loc;
     part_offsets(o, k);
     lane_offsets(l, k->offset_of, lane);
-    int bytes = sim_elem_bytes(v->type);
+    int bytes = ty_bytes(v->type);
     uint32_t far = far_along_k(s, v, 1);
     k->is_ldmatrix = !ir_attr(o, ATTR_OWN) &&
                      layout_ldmatrix(l, k->offset_of, bytes * 8, far, &k->m);

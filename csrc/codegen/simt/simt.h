@@ -112,7 +112,6 @@ void sim_while(Sim *s, const Op *o);
 void sim_if(Sim *s, const Op *o);
 
 /* ---- words.c ------------------------------------------------------------------------------ */
-int sim_elem_bytes(const Type *t); /* in memory */
 /* n consecutive elements of type t <-> one value as memory takes it: i8, i16, i32, i64 or
  * vectors of i32, i64. At most 16 bytes. */
 Lt sim_packed_type(Sim *s, const Type *t, int n);

@@ -27,7 +27,7 @@ all_slices(Sim *s)
 static int
 slice_bytes(const Type *t)
 {
-    return sim_elem_bytes(t) << t->layout->n[IN_REG];
+    return ty_bytes(t) << t->layout->n[IN_REG];
 }
 
 /* Of the slice that operand 1 numbers. */
@@ -53,14 +53,14 @@ behind(Sim *s, Lv slice, int bytes)
 static int
 per_access(const Type *t)
 {
-    return MIN(SLICE_ALIGN / sim_elem_bytes(t), 1 << t->layout->n[IN_REG]);
+    return MIN(SLICE_ALIGN / ty_bytes(t), 1 << t->layout->n[IN_REG]);
 }
 
 void
 sim_slice_load(Sim *s, const Op *o)
 {
     const Val *v = result(o, 0);
-    int n = per_access(v->type), bytes = sim_elem_bytes(v->type);
+    int n = per_access(v->type), bytes = ty_bytes(v->type);
     Lv slice = slice_of(s, o), *r = sim_define(s, v);
     for (int i = 0; i < sim_n_regs(v); i += n) {
         Lv x = LLVMBuildLoad2(s->l->b, sim_packed_type(s, v->type, n),
@@ -74,7 +74,7 @@ void
 sim_slice_store(Sim *s, const Op *o)
 {
     const Val *v = arg(o, 2);
-    int n = per_access(v->type), bytes = sim_elem_bytes(v->type);
+    int n = per_access(v->type), bytes = ty_bytes(v->type);
     Lv slice = slice_of(s, o), *r = sim_val(s, v);
     for (int i = 0; i < sim_n_regs(v); i += n) {
         Lv x = LLVMBuildStore(s->l->b, sim_pack(s, v->type, r + i, n),

@@ -16,18 +16,12 @@ typedef struct Word {
     int part; /* from the low end */
 } Word;
 
-int
-sim_elem_bytes(const Type *t)
-{
-    return t->is_ptr ? 8 : elem_info[t->elem].bytes;
-}
-
 Lt
 sim_packed_type(Sim *s, const Type *t, int n)
 {
-    int bytes = n * sim_elem_bytes(t);
+    int bytes = n * ty_bytes(t);
     Ll *l = s->l;
-    if (sim_elem_bytes(t) == 8)
+    if (ty_bytes(t) == 8)
         return ll_vec(l->i64, n);
     if (bytes >= 4)
         return ll_vec(l->i32, bytes / 4);
@@ -99,7 +93,7 @@ static Lv
 pack_narrow(Sim *s, const Type *t, Lv *elems, int n)
 {
     Ll *l = s->l;
-    int bytes = sim_elem_bytes(t);
+    int bytes = ty_bytes(t);
     if (n == 1)
         return to_int(s, t, elems[0]);
     Lv word = n * bytes == 4 ? whole_word(s, elems, n) : NULL;
@@ -120,7 +114,7 @@ static void
 unpack_narrow(Sim *s, const Type *t, Lv word, int n, Lv *elems)
 {
     Ll *l = s->l;
-    int bits = sim_elem_bytes(t) * 8;
+    int bits = ty_bytes(t) * 8;
     Lt part = LLVMIntTypeInContext(l->cx, (unsigned)bits), whole = LLVMTypeOf(word);
     for (int i = 0; i < n; i++) {
         Lv x = word;
@@ -141,7 +135,7 @@ unpack_narrow(Sim *s, const Type *t, Lv word, int n, Lv *elems)
 Lv
 sim_pack_word(Sim *s, const Type *t, Lv *elems, int n)
 {
-    if (sim_elem_bytes(t) == 4)
+    if (ty_bytes(t) == 4)
         return to_int(s, t, elems[0]);
     return LLVMBuildZExt(s->l->b, pack_narrow(s, t, elems, n), s->l->i32, "");
 }
@@ -149,8 +143,8 @@ sim_pack_word(Sim *s, const Type *t, Lv *elems, int n)
 void
 sim_unpack_word(Sim *s, const Type *t, Lv word, int n, Lv *elems)
 {
-    int bits = n * sim_elem_bytes(t) * 8;
-    if (sim_elem_bytes(t) == 4) {
+    int bits = n * ty_bytes(t) * 8;
+    if (ty_bytes(t) == 4) {
         elems[0] = from_int(s, t, word);
         return;
     }
@@ -166,7 +160,7 @@ Lv
 sim_pack(Sim *s, const Type *t, Lv *elems, int n)
 {
     Ll *l = s->l;
-    int bytes = sim_elem_bytes(t), per_word = bytes < 4 ? 4 / bytes : 1;
+    int bytes = ty_bytes(t), per_word = bytes < 4 ? 4 / bytes : 1;
     if (n <= per_word)
         return bytes < 4 ? pack_narrow(s, t, elems, n) : to_int(s, t, elems[0]);
     Lv v = LLVMGetPoison(sim_packed_type(s, t, n));
@@ -182,7 +176,7 @@ void
 sim_unpack(Sim *s, const Type *t, Lv packed, int n, Lv *elems)
 {
     Ll *l = s->l;
-    int bytes = sim_elem_bytes(t), per_word = bytes < 4 ? 4 / bytes : 1;
+    int bytes = ty_bytes(t), per_word = bytes < 4 ? 4 / bytes : 1;
     for (int i = 0; i < n; i += per_word) {
         Lv w = packed;
         if (n > per_word)
@@ -201,7 +195,7 @@ sim_to_words(Sim *s, const Type *t, Lv x, Lv word[2])
 {
     Ll *l = s->l;
     x = to_int(s, t, x);
-    if (sim_elem_bytes(t) < 8) {
+    if (ty_bytes(t) < 8) {
         word[0] = LLVMBuildZExt(l->b, x, l->i32, "");
         return 1;
     }
@@ -215,8 +209,8 @@ Lv
 sim_from_words(Sim *s, const Type *t, Lv word[2])
 {
     Ll *l = s->l;
-    if (sim_elem_bytes(t) < 8) {
-        Lt type = LLVMIntTypeInContext(l->cx, (unsigned)sim_elem_bytes(t) * 8);
+    if (ty_bytes(t) < 8) {
+        Lt type = LLVMIntTypeInContext(l->cx, (unsigned)ty_bytes(t) * 8);
         return from_int(s, t, LLVMBuildTrunc(l->b, word[0], type, ""));
     }
     Lv low = LLVMBuildZExt(l->b, word[0], l->i64, "");
