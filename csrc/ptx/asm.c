@@ -199,14 +199,6 @@ operand_register(Parser *p, const PtxForm *f, int k)
     return s->reg = find_name(p, name)->reg;
 }
 
-static void
-skip_statement(Parser *p)
-{
-    while (!is_mark(p, ';') && p->tok.kind != TOK_END)
-        next(p);
-    want_mark(p, ';');
-}
-
 /* What is known by name, but not here. */
 static _Noreturn void
 not_here(Parser *p, const char *what, int line)

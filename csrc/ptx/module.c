@@ -222,8 +222,7 @@ attributes(Parser *p, Func *f)
     }
 }
 
-/* Passes a directive over, to its ';'. */
-static void
+void
 skip_statement(Parser *p)
 {
     while (!is_mark(p, ';') && p->tok.kind != TOK_END)

@@ -57,6 +57,7 @@ bool take_mark(Parser *p, char c);
 void want_mark(Parser *p, char c);
 const char *want_name(Parser *p);
 bool take_word(Parser *p, const char *word);
+void skip_statement(Parser *p); /* to its ';' */
 uint64_t want_int(Parser *p);
 Type want_type(Parser *p);
 

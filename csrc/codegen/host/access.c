@@ -75,11 +75,11 @@ lane_at(Host *h, Lt elem, Lv p, Lv i)
 }
 
 /* Spreads a vector to the stack as an array of elem (i1 vectors as bytes). */
-static Lv
-spill(Host *h, Lv x)
+Lv
+host_spill(Host *h, Lv x)
 {
     Ll *l = h->l;
-    if (LLVMGetElementType(LLVMTypeOf(x)) == l->i1)
+    if (LLVMTypeOf(x) == ll_vec(l->i1, ll_lanes(x)))
         x = LLVMBuildZExt(l->b, x, ll_vec(l->i8, ll_lanes(x)), "");
     Lv p = host_slot(h, LLVMTypeOf(x));
     LLVMBuildStore(l->b, x, p);
@@ -96,7 +96,7 @@ static void
 lanes_open(Host *h, Lanes *s, int lanes, Lv mask)
 {
     Ll *l = h->l;
-    Lv m = mask ? spill(h, mask) : NULL;
+    Lv m = mask ? host_spill(h, mask) : NULL;
     host_loop_open(h, &s->loop, lanes, 1);
     s->is_masked = mask;
     if (!mask)
@@ -119,8 +119,8 @@ load_lanes(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv mask, Lv other)
 {
     Ll *l = h->l;
     Lt e = host_mem_type(h, t);
-    Lv out = spill(h, other ? other : null_of(h, t, lanes));
-    Lv p = m == M_GATHER ? spill(h, ptr) : ptr;
+    Lv out = host_spill(h, other ? other : null_of(h, t, lanes));
+    Lv p = m == M_GATHER ? host_spill(h, ptr) : ptr;
     Lanes s;
     lanes_open(h, &s, lanes, mask);
     Lv i = s.loop.index;
@@ -137,7 +137,7 @@ store_lanes(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv value, Lv mask
 {
     Ll *l = h->l;
     Lt e = host_mem_type(h, t);
-    Lv v = spill(h, value), p = m == M_GATHER ? spill(h, ptr) : ptr;
+    Lv v = host_spill(h, value), p = m == M_GATHER ? host_spill(h, ptr) : ptr;
     Lanes s;
     lanes_open(h, &s, lanes, mask);
     Lv i = s.loop.index;
@@ -595,8 +595,8 @@ host_atomic(Host *h, const Op *o, int lanes, Lv ptr, Lv a, Lv b, Lv mask)
                         2);
         return host_from_mem(h, t, phi);
     }
-    Lv out = spill(h, null_of(h, t, lanes));
-    Lv p = spill(h, ptr), x = spill(h, a), y = b ? spill(h, b) : NULL;
+    Lv out = host_spill(h, null_of(h, t, lanes));
+    Lv p = host_spill(h, ptr), x = host_spill(h, a), y = b ? host_spill(h, b) : NULL;
     Lanes s;
     lanes_open(h, &s, lanes, host_is_all_true(mask) ? NULL : mask);
     Lv i = s.loop.index;

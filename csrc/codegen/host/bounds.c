@@ -109,7 +109,7 @@ host_guard(Host *h, const Op *o, Mode m, int lanes, Lv ptr, Lv mask)
                   h->pid,
                   host_access_of(h, o, bytes, n),
                   is_each ? LLVMConstNull(l->i64) : address,
-                  is_each ? host_stack_slot(h, address) : LLVMConstNull(l->ptr),
+                  is_each ? host_spill(h, address) : LLVMConstNull(l->ptr),
                   mask_bits(h, mask, n)};
     Lv fault = ll_call_c(l, "tegula_bounds", l->i32, args, COUNT(args));
     LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntNE, fault, ll_i32(l, 0), ""),

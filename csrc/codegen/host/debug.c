@@ -39,18 +39,6 @@ describe(Host *h, const Op *o, int operand)
     return words(h, w, PRINT_SHAPE + 2 * rank);
 }
 
-Lv
-host_stack_slot(Host *h, Lv x)
-{
-    Ll *l = h->l;
-    LLVMBasicBlockRef here = LLVMGetInsertBlock(l->b);
-    LLVMPositionBuilderBefore(l->b, LLVMGetBasicBlockTerminator(h->entry));
-    Lv p = LLVMBuildAlloca(l->b, LLVMTypeOf(x), "");
-    LLVMPositionBuilderAtEnd(l->b, here);
-    LLVMBuildStore(l->b, x, p);
-    return p;
-}
-
 /* The bits of one element, as u64. */
 static Lv
 bits_of(Host *h, const Type *t, Lv x)
@@ -95,9 +83,9 @@ host_print(Host *h, const Op *o, int operand, int lanes, Lv flat, Lv value, Lv m
     const Type *t = arg(o, operand)->type;
     value = host_to_mem(h, t, value); /* an array of i1 would be packed */
     Lt elem = LLVMGetElementType(LLVMTypeOf(value));
-    Lv slot = host_stack_slot(h, value), bits = NULL;
+    Lv slot = host_spill(h, value), bits = NULL;
     if (mask)
-        bits = host_stack_slot(h, LLVMBuildZExt(l->b, mask, ll_vec(l->i8, lanes), ""));
+        bits = host_spill(h, mask);
     Loop loop;
     When on;
     host_loop_open(h, &loop, lanes, 1);
@@ -140,7 +128,7 @@ host_check(Host *h, const Op *o, int lanes, Lv flat, Lv cond, Lv mask)
     }
     When any;
     host_when_open(h, &any, host_any(h, bad));
-    Lv slot = host_stack_slot(h, LLVMBuildZExt(l->b, bad, ll_vec(l->i8, lanes), ""));
+    Lv slot = host_spill(h, bad);
     Loop loop;
     host_loop_open(h, &loop, lanes, 1);
     Lv bit = LLVMBuildTrunc(l->b, lane(h, slot, l->i8, loop.index), l->i1, "");

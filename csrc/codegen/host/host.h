@@ -16,7 +16,7 @@
  *     turn.c      blocks turned in registers on their way there
  *     ahead.c     its next turn's operands come into the cache meanwhile
  *     control.c   for, while, if
- *     assembly.c  inline assembly, over a whole block
+ *     whole.c     inline assembly, library functions with effects: over a whole block
  */
 #ifndef TEGULA_HOST_H
 #define TEGULA_HOST_H
@@ -345,6 +345,7 @@ void host_tell(Host *h); /* into f->report */
 /* ---- access.c -------------------------------------------------------------------------------- */
 /* A slot on the stack, made once, in the entry block. */
 Lv host_slot(Host *h, Lt t);
+Lv host_spill(Host *h, Lv x); /* a slot with x in it; truths are bytes there */
 /* lanes 0: scalars. ptr: one pointer for M_ROW and scalars, else a vector. mask, other: may be
  * NULL. t is the pointee. All values in register form. */
 Lv host_read(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv mask, Lv other);
@@ -372,7 +373,6 @@ void host_guard(Host *h, const Op *o, Mode m, int lanes, Lv ptr, Lv mask);
 /* ---- debug.c ----------------------------------------------------------------------------------- */
 /* flat: row-major index of the first lane (i64); NULL for scalars. */
 void host_check(Host *h, const Op *o, int lanes, Lv flat, Lv cond, Lv mask);
-Lv host_stack_slot(Host *h, Lv x); /* a slot made once, in the entry block; x in it */
 void host_print(Host *h, const Op *o, int operand, int lanes, Lv flat, Lv value,
                 Lv mask);
 
@@ -385,8 +385,8 @@ void host_scan(Host *h, const Op *o);
 /* ---- shape.c, dot.c, control.c ------------------------------------------------------------------ */
 void host_shape_op(Host *h, const Op *o);
 void host_dot(Host *h, const Op *o);
-void host_assembly(Host *h, const Op *o); /* assembly.c */
-void host_extern(Host *h, const Op *o);   /* library.c */
+void host_assembly(Host *h, const Op *o); /* whole.c, as is the next */
+void host_extern(Host *h, const Op *o);
 void host_for(Host *h, const Op *o);
 void host_while(Host *h, const Op *o);
 void host_if(Host *h, const Op *o);

@@ -230,10 +230,11 @@ host_add_root(Host *h, Root r, const Type *t, int axis)
 /* ---- making ready ------------------------------------------------------------------------------- */
 
 static void
-keep_root(Host *h, const Val *v)
+keep_root(Host *h, Root r)
 {
-    Root r = {.kind = R_KEEP, .v = v, .pos = v->def ? host_pos(h, v->def) : 0};
-    host_add_root(h, r, v->type, -1);
+    r.kind = R_KEEP;
+    r.pos = r.v->def ? host_pos(h, r.v->def) : 0;
+    host_add_root(h, r, r.v->type, -1);
 }
 
 void
@@ -243,7 +244,7 @@ host_materialise(Host *h, const Val *v)
         host_flush(h);
     if (state(h, v)->kind == V_BUFFER)
         return;
-    keep_root(h, v);
+    keep_root(h, (Root){.v = v});
     host_flush(h);
 }
 
@@ -252,12 +253,7 @@ host_materialise_to(Host *h, const Val *v, View dest, bool alone)
 {
     if (alone || state(h, v)->kind == V_INGROUP)
         host_flush(h);
-    Root r = {.kind = R_KEEP,
-              .v = v,
-              .dest = dest,
-              .is_forced = true,
-              .pos = v->def ? host_pos(h, v->def) : 0};
-    host_add_root(h, r, v->type, -1);
+    keep_root(h, (Root){.v = v, .dest = dest, .is_forced = true});
     if (alone)
         host_flush(h);
 }
@@ -267,14 +263,9 @@ host_convert_to(Host *h, const Val *v, View dest, Elem e)
 {
     if (state(h, v)->kind == V_INGROUP)
         host_flush(h);
-    Root r = {.kind = R_KEEP,
-              .v = v,
-              .dest = dest,
-              .is_forced = true,
-              .converts = true,
-              .elem = e,
-              .pos = v->def ? host_pos(h, v->def) : 0};
-    host_add_root(h, r, v->type, -1);
+    keep_root(
+        h,
+        (Root){.v = v, .dest = dest, .is_forced = true, .converts = true, .elem = e});
 }
 
 void
@@ -305,7 +296,7 @@ host_settle_loads(Host *h, const Op *writer)
     h->loads.n = n;
     for (int i = 0; i < force.n; i++)
         if (state(h, force.at[i])->kind == V_LAZY)
-            keep_root(h, force.at[i]);
+            keep_root(h, (Root){.v = force.at[i]});
 }
 
 /* Collects what is no cheap arithmetic, operands first. */
@@ -354,7 +345,7 @@ settle_value(Host *h, const Val *v)
     if (host_is_through(v->def) || v->def->op == OP_SPLAT)
         settle_value(h, arg(v->def, 0));
     else
-        keep_root(h, v);
+        keep_root(h, (Root){.v = v});
 }
 
 static bool

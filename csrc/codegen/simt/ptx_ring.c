@@ -23,17 +23,30 @@ ptx_mbar_init_done(Ll *l)
            true);
 }
 
-void
-ptx_mbar_wait(Ll *l, Lv at, Lv phase)
+static void
+spin_on(Ll *l, const char *try, const char *constraints, Lv at, Lv phase)
 {
     Lv args[] = {ptx_shared_address(l, at), phase};
     LLVMBasicBlockRef spin = ll_block(l, "spin"), done = ll_block(l, "came");
     LLVMBuildBr(l->b, spin);
     LLVMPositionBuilderAtEnd(l->b, spin);
-    Lv ok = ll_asm(l, l->i1, "mbarrier.try_wait.parity.shared::cta.b64 $0, [$1], $2;",
-                   "=b,r,r,~{memory}", args, 2, true);
+    Lv ok = ll_asm(l, l->i1, try, constraints, args, 2, true);
     LLVMBuildCondBr(l->b, ok, done, spin);
     LLVMPositionBuilderAtEnd(l->b, done);
+}
+
+void
+ptx_mbar_wait(Ll *l, Lv at, Lv phase)
+{
+    spin_on(l, "mbarrier.try_wait.parity.shared::cta.b64 $0, [$1], $2;",
+            "=b,r,r,~{memory}", at, phase);
+}
+
+void
+ptx_mbar_await(Ll *l, Lv at, Lv token)
+{
+    spin_on(l, "mbarrier.try_wait.shared::cta.b64 $0, [$1], $2;", "=b,r,l,~{memory}",
+            at, token);
 }
 
 void

@@ -68,16 +68,3 @@ ptx_mbar_meet(Ll *l, Lv at, Lv bytes)
     return ll_asm(l, l->i64, "mbarrier.arrive.expect_tx.shared::cta.b64 $0, [$1], $2;",
                   "=l,r,r,~{memory}", args, 2, true);
 }
-
-void
-ptx_mbar_await(Ll *l, Lv at, Lv token)
-{
-    LLVMBasicBlockRef spin = ll_block(l, "spin"), done = ll_block(l, "came");
-    Lv args[] = {ptx_shared_address(l, at), token};
-    LLVMBuildBr(l->b, spin);
-    LLVMPositionBuilderAtEnd(l->b, spin);
-    Lv ok = ll_asm(l, l->i1, "mbarrier.try_wait.shared::cta.b64 $0, [$1], $2;",
-                   "=b,r,l,~{memory}", args, 2, true);
-    LLVMBuildCondBr(l->b, ok, done, spin);
-    LLVMPositionBuilderAtEnd(l->b, done);
-}
