@@ -165,12 +165,6 @@ typedef struct Attempt {
 } Attempt;
 
 static void
-drop_binary(void *b)
-{
-    binary_free(b);
-}
-
-static void
 run_attempt(Comp *c, void *data)
 {
     Attempt *a = data;
@@ -228,7 +222,7 @@ try_levels(Comp *c, Func *f, Binary *out)
     bool may_go_on = is_done || err.code == ERR_PTXAS || err.code == ERR_RESOURCES;
     for (int n = best; may_go_on && n && lower_level(&c->hopper, fault_text(c, n));) {
         Attempt next = {.func = ir_parse(c, text), .out = NEW(c->arena, Binary)};
-        arena_defer(c->arena, drop_binary, next.out);
+        arena_defer(c->arena, binary_drop, next.out);
         next.out->n_regs = next.out->n_spills = -1;
         is_done = comp_run(c, run_attempt, &next);
         err = c->err;
@@ -361,7 +355,7 @@ phase_own(Comp *c, void *data)
     j->aside->lowered = NEW(c->arena, Lowered);
     *j->aside->lowered = *j->lowered;
     j->aside->out = NEW(c->arena, Binary);
-    arena_defer(c->arena, drop_binary, j->aside->out);
+    arena_defer(c->arena, binary_drop, j->aside->out);
 }
 
 bool

@@ -119,16 +119,23 @@ aff_is_zero(const AffSum *s)
     return !s->n && !s->c;
 }
 
-bool
-aff_is_same(const AffSum *x, const AffSum *y)
+/* Do the sums differ by no more than their constants? */
+static bool
+same_terms(const AffSum *x, const AffSum *y)
 {
-    if (x->c != y->c || x->n != y->n)
+    if (x->n != y->n)
         return false;
     for (int i = 0; i < x->n; i++)
         if (x->term[i].factor != y->term[i].factor ||
             compare_terms(&x->term[i], &y->term[i]))
             return false;
     return true;
+}
+
+bool
+aff_is_same(const AffSum *x, const AffSum *y)
+{
+    return x->c == y->c && same_terms(x, y);
 }
 
 static bool
@@ -510,19 +517,6 @@ affine_span(const Affine *a, const Type *t, int64_t *span)
         if (t->shape[d] > 1)
             *span += (c < 0 ? -c : c) * (t->shape[d] - 1);
     }
-    return true;
-}
-
-/* Do the sums differ by no more than their constants? */
-static bool
-same_terms(const AffSum *x, const AffSum *y)
-{
-    if (x->n != y->n)
-        return false;
-    for (int i = 0; i < x->n; i++)
-        if (x->term[i].factor != y->term[i].factor || x->term[i].a != y->term[i].a ||
-            x->term[i].b != y->term[i].b)
-            return false;
     return true;
 }
 

@@ -60,6 +60,12 @@ binary_free(Binary *b)
     memset(b, 0, sizeof *b);
 }
 
+void
+binary_drop(void *b)
+{
+    binary_free(b);
+}
+
 const Stage *
 binary_stage(const Binary *b, const char *name)
 {

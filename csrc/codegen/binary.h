@@ -97,6 +97,7 @@ binary_is_for(const Binary *b, unsigned grid)
 /* For a field of a Binary, which binary_free frees. */
 void *binary_copy(Comp *c, const void *p, size_t n);
 void binary_free(Binary *b);
+void binary_drop(void *b); /* the same, for arena_defer */
 /* Its arrays beside the stages, and its numbers: what is freed, written and read alike. */
 typedef struct BinaryArray {
     size_t at, n; /* of the pointer and of the int that counts, in a Binary */

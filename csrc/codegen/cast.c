@@ -71,21 +71,29 @@ cast_narrow_to_float(Ll *l, Elem e, Lv x)
     }
 }
 
+/* The bits of x in the narrower type `to`, cut: one step toward zero where rounding went away from
+ * it; that turns an infinity made by overflow into the largest number, too. A NaN compares false.
+ * *back: x as it was rounded. */
+static Lv
+bits_toward_zero(Ll *l, Lv x, Lt to, Lt bits, Lv *back)
+{
+    Lv h = LLVMBuildFPTrunc(l->b, x, to, "");
+    *back = LLVMBuildFPExt(l->b, h, LLVMTypeOf(x), "");
+    Lv away = LLVMBuildFCmp(l->b, LLVMRealOGT, unary(l, "llvm.fabs", *back),
+                            unary(l, "llvm.fabs", x), "");
+    Lv w = LLVMBuildBitCast(l->b, h, bits, "");
+    return LLVMBuildSub(l->b, w, LLVMBuildZExt(l->b, away, bits, ""), "");
+}
+
 static Lv
 float_to_half(Ll *l, Lv x, int rounding)
 {
-    Lt i16 = like(x, l->i16), f16 = like(x, l->f16);
-    Lv h = LLVMBuildFPTrunc(l->b, x, f16, "");
+    Lt f16 = like(x, l->f16);
+    Lv back;
     if (rounding == ROUND_RTNE)
-        return h;
-    /* One step toward zero where rounding went away from it; that turns an infinity made
-     * by overflow into the largest number, too. A NaN compares false. */
-    Lv back = LLVMBuildFPExt(l->b, h, LLVMTypeOf(x), "");
-    Lv away = LLVMBuildFCmp(l->b, LLVMRealOGT, unary(l, "llvm.fabs", back),
-                            unary(l, "llvm.fabs", x), "");
-    Lv bits = LLVMBuildBitCast(l->b, h, i16, "");
-    bits = LLVMBuildSub(l->b, bits, LLVMBuildZExt(l->b, away, i16, ""), "");
-    return LLVMBuildBitCast(l->b, bits, f16, "");
+        return LLVMBuildFPTrunc(l->b, x, f16, "");
+    return LLVMBuildBitCast(l->b, bits_toward_zero(l, x, f16, like(x, l->i16), &back),
+                            f16, "");
 }
 
 static Lv
@@ -185,13 +193,9 @@ cast_float_to_narrow(Ll *l, Elem e, Lv x, int rounding)
 static Lv
 double_to_odd_float(Ll *l, Lv x)
 {
-    Lt i32 = like(x, l->i32), f32 = like(x, l->f32), f64 = LLVMTypeOf(x);
-    Lv f = LLVMBuildFPTrunc(l->b, x, f32, ""), back = LLVMBuildFPExt(l->b, f, f64, "");
-    Lv away = LLVMBuildFCmp(l->b, LLVMRealOGT, unary(l, "llvm.fabs", back),
-                            unary(l, "llvm.fabs", x), "");
+    Lt i32 = like(x, l->i32), f32 = like(x, l->f32);
+    Lv back, w = bits_toward_zero(l, x, f32, i32, &back);
     Lv inexact = LLVMBuildFCmp(l->b, LLVMRealONE, back, x, "");
-    Lv w = LLVMBuildBitCast(l->b, f, i32, "");
-    w = LLVMBuildSub(l->b, w, LLVMBuildZExt(l->b, away, i32, ""), "");
     w = LLVMBuildOr(l->b, w, LLVMBuildZExt(l->b, inexact, i32, ""), "");
     return LLVMBuildBitCast(l->b, w, f32, "");
 }
@@ -199,13 +203,10 @@ double_to_odd_float(Ll *l, Lv x)
 static Lv
 double_to_float_rtz(Ll *l, Lv x)
 {
-    Lt i32 = like(x, l->i32), f32 = like(x, l->f32), f64 = LLVMTypeOf(x);
-    Lv f = LLVMBuildFPTrunc(l->b, x, f32, ""), back = LLVMBuildFPExt(l->b, f, f64, "");
-    Lv away = LLVMBuildFCmp(l->b, LLVMRealOGT, unary(l, "llvm.fabs", back),
-                            unary(l, "llvm.fabs", x), "");
-    Lv w = LLVMBuildBitCast(l->b, f, i32, "");
-    w = LLVMBuildSub(l->b, w, LLVMBuildZExt(l->b, away, i32, ""), "");
-    return LLVMBuildBitCast(l->b, w, f32, "");
+    Lt f32 = like(x, l->f32);
+    Lv back;
+    return LLVMBuildBitCast(l->b, bits_toward_zero(l, x, f32, like(x, l->i32), &back),
+                            f32, "");
 }
 
 /* ---- casts ------------------------------------------------------------------------------ */

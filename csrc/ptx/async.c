@@ -195,27 +195,42 @@ st_async(Lanes *w, const Ins *i, uint32_t m)
     }
 }
 
+/* The words that both forms begin with. */
 static void
-dec_st_async(Dec *d)
+open_async(Dec *d)
 {
-    static const char *const vectors[] = {"v2", "v4", NULL};
-    Ins *i = d->ins;
-    const Sym *sym;
     dec_take_hints(d);
     if (dec_sm(d) < 90)
         dec_fail(d, "from sm_90 on");
     if (dec_space(d) != SPACE_CLUSTER || !dec_has(d, "mbarrier::complete_tx::bytes"))
         dec_unknown(d, "this form is not simulated");
-    int v = dec_one(d, vectors);
-    i->space = SPACE_CLUSTER;
-    i->is_threads_own = true;
+    d->ins->space = SPACE_CLUSTER;
+    d->ins->is_threads_own = true;
+}
+
+/* The type, where the value goes, and the mbarrier. */
+static void
+take_places(Dec *d)
+{
+    Ins *i = d->ins;
+    const Sym *sym;
     i->type = (uint8_t)dec_type(d);
-    i->n = (uint8_t)(v < 0 ? 1 : 2 << v);
     i->bytes = type_info[i->type].bytes;
     if ((i->bytes != 4 && i->bytes != 8) || d->n_opds != 3)
         dec_fail(d, "no such form");
     dec_address(d, 0, &sym);
     dec_second_address(d, 2);
+}
+
+static void
+dec_st_async(Dec *d)
+{
+    static const char *const vectors[] = {"v2", "v4", NULL};
+    Ins *i = d->ins;
+    open_async(d);
+    int v = dec_one(d, vectors);
+    i->n = (uint8_t)(v < 0 ? 1 : 2 << v);
+    take_places(d);
     Opd *o = &d->opd[1];
     if (o->kind == OPD_VEC ? o->n_parts != i->n : i->n != 1)
         dec_fail(d, "%d elements", o->n_parts);
@@ -265,24 +280,12 @@ static void
 dec_red_async(Dec *d)
 {
     Ins *i = d->ins;
-    const Sym *sym;
-    dec_take_hints(d);
-    if (dec_sm(d) < 90)
-        dec_fail(d, "from sm_90 on");
-    if (dec_space(d) != SPACE_CLUSTER || !dec_has(d, "mbarrier::complete_tx::bytes"))
-        dec_unknown(d, "this form is not simulated");
+    open_async(d);
     int op = dec_atomic_op(d);
-    Type t = dec_type(d);
-    i->bytes = type_info[t].bytes;
-    if (op < 0 || type_info[t].kind == 'f' || (i->bytes != 4 && i->bytes != 8) ||
-        d->n_opds != 3)
-        dec_fail(d, "no such form");
-    i->space = SPACE_CLUSTER;
-    i->is_threads_own = true;
     i->op = (uint8_t)op;
-    i->type = (uint8_t)t;
-    dec_address(d, 0, &sym);
-    dec_second_address(d, 2);
+    take_places(d);
+    if (op < 0 || type_info[i->type].kind == 'f')
+        dec_fail(d, "no such form");
     dec_in(d, 1, i->bytes);
     i->run = red_async;
 }

@@ -547,12 +547,6 @@ run_launch(Comp *c, Launch *l, Func *code, const Binary *b, Elem e)
     return is_proof;
 }
 
-static void
-drop_binary(void *b)
-{
-    binary_free(b);
-}
-
 void
 tirc_copies(Comp *c, Tirc *t, const Func *f)
 {
@@ -578,7 +572,7 @@ tirc_copies(Comp *c, Tirc *t, const Func *f)
         return;
     k->n_promoted++;
     Binary *b = NEW(c->arena, Binary);
-    arena_defer(c->arena, drop_binary, b);
+    arena_defer(c->arena, binary_drop, b);
     describe(code, b);
     int n = 0, most = 1 + below(&rng, COMPARED);
     for (int i = 0; i < DRAWN && n < most; i++) {

@@ -58,18 +58,12 @@ tirc_interp(Comp *c, Tirc *t, const Func *f)
 
 /* ---- code, on its machine -------------------------------------------------------- */
 
-static void
-drop_binary(void *b)
-{
-    binary_free(b);
-}
-
 /* What codegen makes of the function; for GPUs it has layouts by now. */
 Binary *
 tirc_generate(Func *f)
 {
     Binary *out = NEW(f->c->arena, Binary);
-    arena_defer(f->c->arena, drop_binary, out);
+    arena_defer(f->c->arena, binary_drop, out);
     if (f->c->opt.target.kind == TARGET_CPU)
         cg_host(f, out);
     else
