@@ -295,16 +295,10 @@ facts_trust_hints(FactTable *t, int log2_run)
     t->max_hint = log2_run;
 }
 
-static int
-run_log2(FactTable *t, const Val *v, int dim, int want)
-{
-    return (int)fact_ask(t, ASK_RUN, v, dim, 0, want).lo;
-}
-
 int
 facts_contiguity(FactTable *t, const Val *v, int dim)
 {
-    return run_log2(t, v, dim, MAX_LOG2);
+    return fact_run(t, v, dim, MAX_LOG2);
 }
 
 int
@@ -313,16 +307,10 @@ facts_constancy(FactTable *t, const Val *v, int dim, int want)
     return (int)fact_ask(t, ASK_CON, v, dim, 0, want).lo;
 }
 
-static int
-divisible(FactTable *t, const Val *v, int dim, int run, int want)
-{
-    return (int)fact_ask(t, ASK_DIV, v, dim, run, want).lo;
-}
-
 int
 facts_divisibility(FactTable *t, const Val *v, int want)
 {
-    return divisible(t, v, 0, 0, want);
+    return fact_div(t, v, 0, 0, want);
 }
 
 void
@@ -345,11 +333,11 @@ facts_of(FactTable *t, const Val *v)
     for (int d = 0; d < v->type->rank; d++) {
         int run = facts_contiguity(t, v, d);
         f->contiguity[d] = (uint8_t)run;
-        f->divisibility[d] = (uint8_t)divisible(t, v, d, run, MAX_LOG2);
+        f->divisibility[d] = (uint8_t)fact_div(t, v, d, run, MAX_LOG2);
         f->constancy[d] = (uint8_t)facts_constancy(t, v, d, MAX_LOG2);
     }
     if (v->type->rank == 0)
-        f->scalar_div = (uint8_t)divisible(t, v, 0, 0, MAX_LOG2);
+        f->scalar_div = (uint8_t)fact_div(t, v, 0, 0, MAX_LOG2);
     facts_range(t, v, &f->lo, &f->hi);
     map_put(&t->whole, v, 0, f);
     return f;
@@ -365,12 +353,12 @@ facts_pointer_log2(FactTable *t, const Op *access, int dim, int max_bytes)
     int w = fact_log2(max_bytes) - size;
     if (p->type->rank == 0 || w <= 0)
         return 0;
-    w = run_log2(t, p, dim, w);
+    w = fact_run(t, p, dim, w);
     if (w == 0)
         return 0;
     /* Shorter runs inside a run that starts at an address divisible by 1 << a start at
      * multiples of their own size up to that, so cutting w to a - size is enough. */
-    int a = divisible(t, p, dim, w, w + size);
+    int a = fact_div(t, p, dim, w, w + size);
     return MAX(MIN(w, a - size), 0);
 }
 
@@ -407,7 +395,7 @@ facts_fastest_dim(FactTable *t, const Op *access)
     int best = MAX(p->type->rank - 1, 0), best_run = -1;
     int enough = 4 - fact_log2(elem_info[p->type->elem].bytes); /* 16 bytes */
     for (int d = p->type->rank - 1; d >= 0; d--) {
-        int run = run_log2(t, p, d, enough);
+        int run = fact_run(t, p, d, enough);
         if (run > best_run) {
             best = d;
             best_run = run;

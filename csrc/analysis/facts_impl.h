@@ -33,6 +33,16 @@ const Val *fact_same_as(
     const Val *v);                   /* results of loops: the value they always equal */
 int fact_log2(int64_t n);            /* of a power of two */
 int fact_trailing_zeros(uint64_t n); /* at most MAX_LOG2, which is that of 0 */
+static inline int
+fact_run(FactTable *t, const Val *v, int dim, int want)
+{
+    return (int)fact_ask(t, ASK_RUN, v, dim, 0, want).lo;
+}
+static inline int
+fact_div(FactTable *t, const Val *v, int dim, int run, int want)
+{
+    return (int)fact_ask(t, ASK_DIV, v, dim, run, want).lo;
+}
 static inline const Val *
 fact_yielded(const Op *o, int region, int i)
 {

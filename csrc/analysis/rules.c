@@ -21,24 +21,6 @@
 enum { WALK_BUDGET = 64, MAX_SIGNS = 8 };
 
 static int
-run_of(FactTable *t, const Val *v, int dim, int want)
-{
-    return (int)fact_ask(t, ASK_RUN, v, dim, 0, want).lo;
-}
-
-static int
-con_of(FactTable *t, const Val *v, int dim, int want)
-{
-    return (int)fact_ask(t, ASK_CON, v, dim, 0, want).lo;
-}
-
-static int
-div_of(FactTable *t, const Val *v, int dim, int run, int want)
-{
-    return (int)fact_ask(t, ASK_DIV, v, dim, run, want).lo;
-}
-
-static int
 log2_shape(const Val *v, int dim)
 {
     return v->type->rank ? fact_log2(v->type->shape[dim]) : 0;
@@ -270,14 +252,14 @@ runs_between_multiples(FactTable *t, const Op *o, int dim, int want)
 {
     const Val *x = arg(o, 0), *c = arg(o, 1);
     Signs signs = {.t = t, .budget = WALK_BUDGET};
-    int g = run_of(t, x, dim, want);
+    int g = fact_run(t, x, dim, want);
     if (g)
-        g = con_of(t, c, dim, g);
+        g = facts_constancy(t, c, dim, g);
     if (!g || !is_never_negative(&signs, x))
         return 0;
-    g = div_of(t, x, dim, g, g);
+    g = fact_div(t, x, dim, g, g);
     if (g)
-        g = div_of(t, c, dim, g, g);
+        g = fact_div(t, c, dim, g, g);
     return g && ask_signs(&signs) ? g : 0;
 }
 
@@ -285,8 +267,8 @@ runs_between_multiples(FactTable *t, const Op *o, int dim, int want)
 static int
 runs_between_powers(FactTable *t, const Val *x, int dim, int k)
 {
-    int g = run_of(t, x, dim, k);
-    return g ? div_of(t, x, dim, g, g) : 0;
+    int g = fact_run(t, x, dim, k);
+    return g ? fact_div(t, x, dim, g, g) : 0;
 }
 
 /* k for which v is 2^k - 1 (low) or -2^k (high) throughout; else -1. */
@@ -306,8 +288,8 @@ mask_bits(const Val *v, bool is_low)
 static int
 run_with(FactTable *t, const Val *x, const Val *y, int dim, int want)
 {
-    int g = run_of(t, x, dim, want);
-    return g ? con_of(t, y, dim, g) : 0;
+    int g = fact_run(t, x, dim, want);
+    return g ? facts_constancy(t, y, dim, g) : 0;
 }
 
 /* x | y and x ^ y where y is a multiple of the run and x starts at one. */
@@ -316,8 +298,8 @@ run_above(FactTable *t, const Val *x, const Val *y, int dim, int want)
 {
     int g = run_with(t, x, y, dim, want);
     if (g)
-        g = div_of(t, x, dim, g, g);
-    return g ? div_of(t, y, dim, g, g) : 0;
+        g = fact_div(t, x, dim, g, g);
+    return g ? fact_div(t, y, dim, g, g) : 0;
 }
 
 static int
@@ -327,14 +309,14 @@ run_of_cast(FactTable *t, const Op *o, int dim, int want)
     if (from->is_ptr != to->is_ptr || !is_index(from) || !is_index(to) ||
         (from->is_ptr && elem_log2(from) != elem_log2(to)))
         return 0;
-    return run_of(t, arg(o, 0), dim, want); /* A, where the cast widens */
+    return fact_run(t, arg(o, 0), dim, want); /* A, where the cast widens */
 }
 
 static int
 run_of_both(FactTable *t, const Val *x, const Val *y, int dim, int want)
 {
-    want = run_of(t, x, dim, want);
-    return want ? run_of(t, y, dim, want) : 0;
+    want = fact_run(t, x, dim, want);
+    return want ? fact_run(t, y, dim, want) : 0;
 }
 
 static int
@@ -354,7 +336,7 @@ run_by_op(FactTable *t, const Op *o, const Val *v, int dim, int want)
     case OP_ARANGE: return log2_shape(v, 0);
     case OPS(OPS_INDEX, OP_SPLIT, OP_CONVERT):
         d = source_dim(o, dim, &is_known);
-        return d < 0 ? 0 : run_of(t, x, d, want);
+        return d < 0 ? 0 : fact_run(t, x, d, want);
     case OP_JOIN: return dim == v->type->rank - 1 ? 0 : run_of_both(t, x, y, dim, want);
     case OP_CAT: return run_of_both(t, x, y, dim, want);
     case OP_ADD:
@@ -375,12 +357,12 @@ run_by_op(FactTable *t, const Op *o, const Val *v, int dim, int want)
         return 0;
     case OP_SELECT:
         g = run_of_both(t, y, arg(o, 2), dim, want);
-        return g ? con_of(t, x, dim, g) : 0;
+        return g ? facts_constancy(t, x, dim, g) : 0;
     case OP_CAST:
     case OP_BITCAST: return run_of_cast(t, o, dim, want);
     case OP_HINT:
         g = MIN(hinted(o, ATTR_CONTIGUOUS, dim), MIN(log2_shape(v, dim), t->max_hint));
-        return g < want ? MAX(g, run_of(t, x, dim, want)) : g;
+        return g < want ? MAX(g, fact_run(t, x, dim, want)) : g;
     case OP_IF:
         return run_of_both(t, fact_yielded(o, 0, v->index),
                            fact_yielded(o, 1, v->index), dim, want);
@@ -408,7 +390,7 @@ static int
 con_of_all(FactTable *t, const Op *o, int dim, int want)
 {
     for (int i = 0; i < o->n_args && want; i++)
-        want = con_of(t, arg(o, i), dim, want);
+        want = facts_constancy(t, arg(o, i), dim, want);
     return want;
 }
 
@@ -419,12 +401,12 @@ con_of_order(FactTable *t, const Val *x, const Val *y, int dim, int want)
 {
     if (!is_index(x->type) || x->type->is_ptr)
         return 0;
-    int g = run_of(t, x, dim, MIN(want, elem_info[x->type->elem].bits - 2));
+    int g = fact_run(t, x, dim, MIN(want, elem_info[x->type->elem].bits - 2));
     if (g)
-        g = con_of(t, y, dim, g);
+        g = facts_constancy(t, y, dim, g);
     if (g)
-        g = div_of(t, x, dim, g, g);
-    return g ? div_of(t, y, dim, g, g) : 0;
+        g = fact_div(t, x, dim, g, g);
+    return g ? fact_div(t, y, dim, g, g) : 0;
 }
 
 static int
@@ -439,7 +421,7 @@ con_by_op(FactTable *t, const Op *o, const Val *v, int dim, int want)
         d = source_dim(o, dim, &is_known);
         if (d < 0)
             return is_known ? want : 0;
-        return con_of(t, arg(o, 0), d, want);
+        return facts_constancy(t, arg(o, 0), d, want);
     case OP_JOIN: return dim == v->type->rank - 1 ? 0 : con_of_all(t, o, dim, want);
     case OP_CAT: return con_of_all(t, o, dim, want);
     case OP_LOAD: return ir_attr(o, ATTR_VOLATILE) ? 0 : con_of_all(t, o, dim, want);
@@ -474,11 +456,11 @@ con_by_op(FactTable *t, const Op *o, const Val *v, int dim, int want)
             g = MAX(g, runs_between_powers(t, arg(o, 0), dim, MIN(k, want)));
         return g;
     case OP_HINT:
-        g = con_of(t, arg(o, 0), dim, want);
+        g = facts_constancy(t, arg(o, 0), dim, want);
         return MAX(g, MIN(want, hinted(o, ATTR_CONSTANCY, dim)));
     case OP_IF:
-        g = con_of(t, fact_yielded(o, 0, v->index), dim, want);
-        return g ? con_of(t, fact_yielded(o, 1, v->index), dim, g) : 0;
+        g = facts_constancy(t, fact_yielded(o, 0, v->index), dim, want);
+        return g ? facts_constancy(t, fact_yielded(o, 1, v->index), dim, g) : 0;
     case OPS(OP_ARANGE, OPS_GRID, OP_RESIZE, OP_ADD, OP_SUB, OP_MUL, OP_DIV_RN,
              OP_DIV_APPROX, OP_REM, OP_MIN, OP_MAX, OP_MINNAN, OP_MAXNAN, OP_UMULHI,
              OP_OR, OP_XOR, OP_SHL, OP_NEG, OP_ABS, OP_FMA, OP_EQ, OP_NE, OP_SELECT,
@@ -505,7 +487,7 @@ rule_con(FactTable *t, const Val *v, int dim, int want)
 int
 rule_ragged(FactTable *t, const Val *mask, int dim, int want, MaskEdges *e, int *budget)
 {
-    int g = con_of(t, mask, dim, want), d;
+    int g = facts_constancy(t, mask, dim, want), d;
     const Op *o = mask->def;
     bool is_known;
     if (g >= want || !o || --*budget < 0)
@@ -547,31 +529,31 @@ static int
 div_of_both(FactTable *t, const Val *x, const Val *y, int dim, int run, int want)
 {
     bool x_last = is_param(t, x);
-    int g = div_of(t, x_last ? y : x, dim, run, want);
-    return g ? div_of(t, x_last ? x : y, dim, run, g) : 0;
+    int g = fact_div(t, x_last ? y : x, dim, run, want);
+    return g ? fact_div(t, x_last ? x : y, dim, run, g) : 0;
 }
 
 static int
 div_of_product(FactTable *t, const Val *x, const Val *y, int dim, int run, int want)
 {
     bool x_last = is_param(t, x);
-    int g = div_of(t, x_last ? y : x, dim, run, want);
-    return g < want ? g + div_of(t, x_last ? x : y, dim, run, want - g) : g;
+    int g = fact_div(t, x_last ? y : x, dim, run, want);
+    return g < want ? g + fact_div(t, x_last ? x : y, dim, run, want - g) : g;
 }
 
 static int
 div_of_pointer(FactTable *t, const Op *o, int dim, int run, int want)
 {
     int size = elem_log2(arg(o, 0)->type);
-    int g = size + div_of(t, arg(o, 1), dim, run, MAX(want - size, 0));
-    return div_of(t, arg(o, 0), dim, run, MIN(g, want));
+    int g = size + fact_div(t, arg(o, 1), dim, run, MAX(want - size, 0));
+    return fact_div(t, arg(o, 0), dim, run, MIN(g, want));
 }
 
 /* x >> k, or x / 2^k where x is a multiple of it. */
 static int
 div_of_quotient(FactTable *t, const Val *x, int k, int dim, int run, int want)
 {
-    return MAX(0, div_of(t, x, dim, run, want + k) - k);
+    return MAX(0, fact_div(t, x, dim, run, want + k) - k);
 }
 
 /* What the user vouches for holds at the starts of the runs the user vouches for; between
@@ -584,12 +566,12 @@ div_of_hint(FactTable *t, const Op *o, int dim, int run, int want)
     int size = v->type->is_ptr ? elem_log2(v->type) : 0;
     if (v->type->rank == 0 && hinted(o, ATTR_DIVISIBLE, 0) >= want)
         return want; /* no argument needs to be asked */
-    int g = div_of(t, arg(o, 0), dim, run, want);
+    int g = fact_div(t, arg(o, 0), dim, run, want);
     if (v->type->rank == 0)
         return MAX(g, hinted(o, ATTR_DIVISIBLE, 0));
     int limit = MAX_LOG2;
     for (int d = 0; d < v->type->rank; d++) {
-        int n = run_of(t, v, d, MAX_LOG2), at = d == dim ? run : 0;
+        int n = fact_run(t, v, d, MAX_LOG2), at = d == dim ? run : 0;
         if (at >= n && (run == 0 || d == dim))
             g = MAX(g, hinted(o, ATTR_DIVISIBLE, d));
         if (at < n)
@@ -610,13 +592,13 @@ div_by_op(FactTable *t, const Op *o, const Val *v, int dim, int run, int want)
     int d, g, k;
     switch (o->op) {
     case OP_CONST: return fact_trailing_zeros(o->bits);
-    case OP_SPLAT: return div_of(t, x, 0, 0, want);
+    case OP_SPLAT: return fact_div(t, x, 0, 0, want);
     case OP_ARANGE:
         g = fact_trailing_zeros((uint64_t)ir_attr(o, ATTR_START));
         return run >= log2_shape(v, 0) ? g : MIN(g, run);
     case OPS(OPS_INDEX, OP_SPLIT, OP_CONVERT):
         d = source_dim(o, dim, &is_known);
-        return d < 0 ? div_of(t, x, 0, 0, want) : div_of(t, x, d, run, want);
+        return d < 0 ? fact_div(t, x, 0, 0, want) : fact_div(t, x, d, run, want);
     case OP_JOIN:
         if (dim == v->type->rank - 1)
             dim = run = 0;
@@ -628,8 +610,8 @@ div_by_op(FactTable *t, const Op *o, const Val *v, int dim, int run, int want)
     case OP_MUL: return div_of_product(t, x, y, dim, run, want);
     case OP_SHL:
         if (const_of(y, &c) && c >= 0 && c < MAX_LOG2)
-            return (int)c + div_of(t, x, dim, run, MAX(want - (int)c, 0));
-        return div_of(t, x, dim, run, want);
+            return (int)c + fact_div(t, x, dim, run, MAX(want - (int)c, 0));
+        return fact_div(t, x, dim, run, want);
     case OP_SHR:
         if (const_of(y, &c) && c >= 0 && c < MAX_LOG2)
             return div_of_quotient(t, x, (int)c, dim, run, want);
@@ -637,12 +619,12 @@ div_by_op(FactTable *t, const Op *o, const Val *v, int dim, int run, int want)
     case OP_DIV:
         return const_log2(y, &k) ? div_of_quotient(t, x, k, dim, run, want) : 0;
     case OP_AND: /* the zeros of either */
-        g = div_of(t, y, dim, run, want);
-        return g < want ? MAX(g, div_of(t, x, dim, run, want)) : g;
+        g = fact_div(t, y, dim, run, want);
+        return g < want ? MAX(g, fact_div(t, x, dim, run, want)) : g;
     case OP_NEG:
-    case OP_ABS: return div_of(t, x, dim, run, want);
+    case OP_ABS: return fact_div(t, x, dim, run, want);
     case OP_CAST:
-    case OP_BITCAST: return is_index(x->type) ? div_of(t, x, dim, run, want) : 0;
+    case OP_BITCAST: return is_index(x->type) ? fact_div(t, x, dim, run, want) : 0;
     case OP_HINT: return div_of_hint(t, o, dim, run, want);
     case OP_IF:
         return div_of_both(t, fact_yielded(o, 0, v->index),

@@ -11,7 +11,7 @@ static void
 warn_dropped(Fe *f, const Node *t, int n_values)
 {
     const Loc *was = f->b.loc;
-    f->b.loc = fe_loc(f, t);
+    fe_at(f, t);
     fe_warn(
         f, PyExc_UserWarning,
         "%d name%s on the left, %d values on the right: what is left over is dropped",
@@ -29,7 +29,7 @@ unpack(Fe *f, Node *t, const TupleValue *e)
             star = i;
     int least = star < 0 ? n : n - 1;
     if (e->n < least) {
-        f->b.loc = fe_loc(f, t);
+        fe_at(f, t);
         fail(f, VALUE, "%s%d name%s on the left, %d value%s on the right",
              star < 0 ? "" : "at least ", least, least == 1 ? "" : "s", e->n,
              e->n == 1 ? "" : "s");
@@ -100,7 +100,7 @@ fe_assign(Fe *f, Node *t, Value v)
         err_at(f->c, fe_loc(f, t), SYNTAX, "assigning to an element");
     case AST_Attribute: {
         Value of = fe_read(f, fe_expr(f, t->a));
-        f->b.loc = fe_loc(f, t);
+        fe_at(f, t);
         fe_set_field(f, of, t->name, v);
         return;
     }
@@ -176,7 +176,7 @@ fe_ann_assign(Fe *f, Node *n)
         return;
     }
     Value v = fe_expr(f, n->a);
-    f->b.loc = fe_loc(f, n);
+    fe_at(f, n);
     if (n->c && is_constexpr_annotation(f, n->c))
         v = fe_constexpr(f, v);
     else
@@ -192,7 +192,7 @@ fe_aug_assign(Fe *f, Node *n)
         unreachable(f->c);
     }
     Value old = fe_name(f, n->b), v = fe_read(f, fe_expr(f, n->a));
-    f->b.loc = fe_loc(f, n);
+    fe_at(f, n);
     const Value both[2] = {old, v};
     const Node *const nodes[2] = {n->b, n->a};
     const CallArgs now = {f->frame, 2, both, nodes, NULL}, *outer = f->args;

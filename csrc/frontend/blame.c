@@ -45,7 +45,7 @@ fe_blame(Fe *f, Value v)
 {
     int i = find_operand(f, v);
     if (i >= 0)
-        f->b.loc = fe_loc(f, f->args->at[i]);
+        fe_at(f, f->args->at[i]);
 }
 
 const Node *

@@ -225,7 +225,7 @@ fe_mark_line(Fe *f, const Node *n, bool is_again)
         return;
     Seen s = {.f = f, .sb = {.a = f->a}};
     const Loc *outer = f->b.loc;
-    f->b.loc = fe_loc(f, n);
+    fe_at(f, n);
     sb_printf(&s.sb, "%s\n%d\n", is_again ? "again" : "line", n->line);
     put_variables(&s, f->frame);
     emit(&s);

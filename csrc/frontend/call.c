@@ -47,7 +47,7 @@ void
 fe_point(Fe *f, const Node *node)
 {
     if (node)
-        f->b.loc = fe_loc(f, node);
+        fe_at(f, node);
 }
 
 NORETURN void
@@ -539,7 +539,7 @@ static void
 spread_keywords(Fe *f, Given *g, const Node *x)
 {
     Value v = fe_read(f, fe_expr(f, x->a));
-    f->b.loc = fe_loc(f, x);
+    fe_at(f, x);
     if (v.kind == V_OBJ && PyDict_Check(v.obj)) {
         PyObject *items = fe_own(f, PyMapping_Items(v.obj));
         for (Py_ssize_t i = 0; i < PyList_Size(items); i++) {
@@ -572,7 +572,7 @@ check_dropped(Fe *f, const Node *n, Value fn)
         fe_forget(f);
     if (!why || PyObject_IsTrue(fe_own(f, why)) != 1)
         return;
-    f->b.loc = fe_loc(f, n);
+    fe_at(f, n);
     const char *text = fe_text(f, n->a), *name = callee_name(f, o), *more = NULL;
     if (PyUnicode_Check(why))
         more = v_const_str(f, v_obj(why), "the text of must_use_result");
@@ -666,7 +666,7 @@ fe_call(Fe *f, Node *n)
         Node *x = n->list[i];
         if (x->kind == AST_Starred) {
             Value v = fe_expr(f, x->a);
-            f->b.loc = fe_loc(f, x);
+            fe_at(f, x);
             Value t = fe_elements(f, v, "what '*' spreads");
             for (int k = 0; k < t.tuple->n; k++)
                 PUSH(f->a, &g.args, t.tuple->at[k]);
@@ -685,7 +685,7 @@ fe_call(Fe *f, Node *n)
         Value v = fe_expr(f, x->a);
         PUSH(f->a, &g.kw_args, v);
     }
-    f->b.loc = fe_loc(f, n);
+    fe_at(f, n);
     f->call = n;
     const Block *block = f->b.block;
     const Op *last = block->last;
@@ -693,7 +693,7 @@ fe_call(Fe *f, Node *n)
                        g.kw.at, g.kw_args.at);
     f->call = NULL;
     if (is_dropped && only_computes(f, block, last) && is_of_language(f, fn)) {
-        f->b.loc = fe_loc(f, n);
+        fe_at(f, n);
         warn_dropped(f, n, fn, r);
     }
     return r;

@@ -6,12 +6,6 @@
  */
 #include "frontend/fe.h"
 
-static inline void
-at(Fe *f, const Node *n)
-{
-    f->b.loc = fe_loc(f, n);
-}
-
 bool
 fe_truth(Fe *f, Value v, const char *of)
 {
@@ -36,7 +30,7 @@ expr_Tuple(Fe *f, Node *n)
         Node *x = n->list[i];
         Value v = fe_expr(f, x->kind == AST_Starred ? x->a : x);
         if (x->kind == AST_Starred) {
-            at(f, x);
+            fe_at(f, x);
             const TupleValue *t = fe_elements(f, v, "what '*' spreads").tuple;
             for (int k = 0; k < t->n; k++)
                 PUSH(f->a, &items, t->at[k]);
@@ -59,7 +53,7 @@ expr_BoolOp(Fe *f, Node *n)
             vals[n_vals++] = v.val;
             continue;
         }
-        at(f, n->list[i]);
+        fe_at(f, n->list[i]);
         bool t = fe_truth(f, v, opr_text[n->opr]);
         last = v;
         if (t != is_and) {
@@ -68,7 +62,7 @@ expr_BoolOp(Fe *f, Node *n)
             break;
         }
     }
-    at(f, n);
+    fe_at(f, n);
     if (!n_vals)
         return last;
     if (last.kind == V_OBJ && fe_truth(f, last, "") != is_and)
@@ -166,7 +160,7 @@ expr_Compare(Fe *f, Node *n)
         if (i + 1 < n->n_list)
             check_precedence(f, n->list[i]);
         Value b = fe_read(f, fe_expr(f, n->list[i]));
-        at(f, n);
+        fe_at(f, n);
         const Value v[2] = {a, b};
         const Node *const nodes[2] = {i ? n->list[i - 1] : n->a, n->list[i]};
         const CallArgs now = {f->frame, 2, v, nodes, NULL}, *outer = f->args;
@@ -188,7 +182,7 @@ static Value
 expr_IfExp(Fe *f, Node *n)
 {
     Value c = fe_read(f, fe_expr(f, n->a));
-    at(f, n);
+    fe_at(f, n);
     if (c.kind != V_TENSOR)
         return fe_expr(f, fe_truth(f, c, "the condition") ? n->b : n->c);
     const char *cond = fe_text(f, n->a), *yes = fe_text(f, n->b),
@@ -207,7 +201,7 @@ static Value
 expr_Attribute(Fe *f, Node *n)
 {
     Value v = fe_read(f, fe_expr(f, n->a));
-    at(f, n);
+    fe_at(f, n);
     Value r = fe_attribute(f, v, n->name);
     if (is_absent(r))
         fe_no_attribute(f, v, n->name);
@@ -218,7 +212,7 @@ static Value
 expr_BinOp(Fe *f, Node *n)
 {
     Value a = fe_read(f, fe_expr(f, n->a)), b = fe_read(f, fe_expr(f, n->b));
-    at(f, n);
+    fe_at(f, n);
     const Value v[2] = {a, b};
     const Node *const nodes[2] = {n->a, n->b};
     const CallArgs now = {f->frame, 2, v, nodes, NULL}, *outer = f->args;
@@ -232,7 +226,7 @@ static Value
 expr_UnaryOp(Fe *f, Node *n)
 {
     const Value a = fe_read(f, fe_expr(f, n->a));
-    at(f, n);
+    fe_at(f, n);
     const Node *const node = n->a;
     const CallArgs now = {f->frame, 1, &a, &node, NULL}, *outer = f->args;
     f->args = &now;
@@ -270,7 +264,7 @@ expr_JoinedStr(Fe *f, Node *n)
             const Value v = fe_read(f, fe_expr(f, p->a));
             const Node *const node = p->a;
             const CallArgs now = {f->frame, 1, &v, &node, NULL}, *outer = f->args;
-            at(f, p);
+            fe_at(f, p);
             f->args = &now;
             const char *shown = v.kind == V_TENSOR ? fe_text(f, p->a) : NULL;
             if (v.kind == V_TENSOR)
@@ -324,14 +318,14 @@ expr_Dict(Fe *f, Node *n)
         item[i] = fe_read(f, fe_expr(f, n->list2[i]));
         constant &= is_constant(item[i]);
     }
-    at(f, n);
+    fe_at(f, n);
     for (int i = 0; constant && i < n->n_list; i++)
         if (PyDict_SetItem(d, key[i], v_to_py(f, item[i], "a value of a dict")))
             fe_raise(f, f->b.loc);
     if (constant)
         return v_obj(d);
     for (int i = 0; i < n->n_list; i++) {
-        at(f, n->list[i]);
+        fe_at(f, n->list[i]);
         if (!PyUnicode_Check(key[i])) {
             err_help(f->c, "a dict with run-time values has texts for keys; a tuple is "
                            "indexed by numbers");
@@ -419,16 +413,16 @@ comprehend(Fe *f, Node *n, int k, Listed *out)
     }
     Node *g = n->list[k];
     Value v = fe_expr(f, g->a);
-    at(f, g->a);
+    fe_at(f, g->a);
     const TupleValue *t =
         fe_elements(f, v, "what a list comprehension runs over").tuple;
     for (int i = 0; i < t->n; i++) {
-        at(f, n);
+        fe_at(f, n);
         fe_assign(f, g->b, t->at[i]);
         bool keep = true;
         for (int j = 0; keep && j < g->n_list; j++) {
             Value c = fe_expr(f, g->list[j]);
-            at(f, g->list[j]);
+            fe_at(f, g->list[j]);
             keep = fe_truth(f, c, "the filter of a list comprehension");
         }
         if (keep)
@@ -451,7 +445,7 @@ expr_any(Fe *f, Node *n)
     case AST_Constant:
         if (n->value == Py_Ellipsis || PyBytes_Check(n->value) ||
             PyComplex_Check(n->value)) {
-            at(f, n);
+            fe_at(f, n);
             err_help(f->c,
                      PyBytes_Check(n->value) ? "a text is written without the b"
                      : PyComplex_Check(n->value)
@@ -478,7 +472,7 @@ expr_any(Fe *f, Node *n)
     case AST_Dict: return expr_Dict(f, n);
     case AST_NamedExpr: {
         Value v = fe_decay(f, fe_expr(f, n->a));
-        at(f, n);
+        fe_at(f, n);
         fe_assign(f, n->b, v);
         return v;
     }

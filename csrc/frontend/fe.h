@@ -350,6 +350,12 @@ bool fe_is_ours(Fe *f, PyObject *o); /* of a module of tegula; forgets as fe_for
 #define fail(f, code, ...)                                                             \
     err_at((f)->c, (f)->b.loc, code, str_printf((f)->a, __VA_ARGS__))
 const Loc *fe_loc(Fe *f, const Node *n);
+/* What is built from here on is of n. */
+static inline void
+fe_at(Fe *f, const Node *n)
+{
+    f->b.loc = fe_loc(f, n);
+}
 
 /* ---- blame.c ------------------------------------------------------------------------ */
 /* The error that follows is about v: points at it when it is an operand of what runs. */

@@ -240,6 +240,6 @@ fe_closure(Fe *f, const Node *n)
     /* list2: for the last of the positional parameters, then one for each of the others */
     memcpy(k->defaults + k->fn->n_params - n->n_list2, given,
            (size_t)n->n_list2 * sizeof *given);
-    f->b.loc = fe_loc(f, n);
+    fe_at(f, n);
     return (Value){.kind = V_CLOSURE, .closure = k};
 }

@@ -526,7 +526,7 @@ run_unrolled(Fe *f, void *data)
 {
     Unroll u = *(Unroll *)data;
     for (; u.i < u.items->n; u.i++) {
-        f->b.loc = fe_loc(f, u.n);
+        fe_at(f, u.n);
         if (u.i)
             fe_mark_line(f, u.n, true);
         fe_assign(f, u.n->b, u.items->at[u.i]);
@@ -549,7 +549,7 @@ Status
 fe_for(Fe *f, Node *n)
 {
     Value v = fe_read(f, fe_expr(f, n->a));
-    f->b.loc = fe_loc(f, n->a);
+    fe_at(f, n->a);
     if (v.kind != V_RANGE && v.kind != V_TUPLE) {
         err_help(f->c,
                  v.kind == V_TENSOR && v.val->type->rank
@@ -578,7 +578,7 @@ fe_while(Fe *f, Node *n)
         err_help(f->c, "set a flag before the break and test it after the loop");
         err_at(f->c, fe_loc(f, n->list2[0]), SYNTAX, "'else' of a while");
     }
-    f->b.loc = fe_loc(f, n->a);
+    fe_at(f, n->a);
     Loop l = {.n = n, .outer = f->b.block, .loc = f->b.loc};
     Carried *k = l.k = carried(f, n, NULL, NULL);
     l.before = fe_copy_locals(f);

@@ -174,7 +174,7 @@ fe_name(Fe *f, const Node *n)
     if (!o)
         o = look_b(f, fn->globals, name);
     if (o) {
-        f->b.loc = fe_loc(f, n);
+        fe_at(f, n);
         PyObject *lost = NULL;
         bool may = fe_may_read(f->env, o, &lost);
         if (lost) {

@@ -349,7 +349,7 @@ static Status
 stmt_If(Fe *f, Node *n, Rest *rest, bool *used)
 {
     Value c = fe_read(f, fe_expr(f, n->a));
-    f->b.loc = fe_loc(f, n->a);
+    fe_at(f, n->a);
     List then = {n->list, 0, n->n_list, false},
          other = {n->list2, 0, n->n_list2, false};
     if (c.kind != V_TENSOR) {
@@ -397,7 +397,7 @@ fe_ternary(Fe *f, Node *n, Val *cond)
         fe_build_in(f, side[k].block);
         v[k] = fe_decay(f, fe_expr(f, part[k]));
     }
-    f->b.loc = fe_loc(f, n);
+    fe_at(f, n);
     if (!fe_same_types(f, v[0], v[1])) {
         err_help(f->c,
                  "both sides need one type, also of literals: 0.0 beside f32; or use "
@@ -421,9 +421,9 @@ stmt_Return(Fe *f, Node *n)
 {
     Frame *fr = f->frame;
     Value v = n->a ? fe_read(f, fe_expr(f, n->a)) : v_obj(Py_None);
-    f->b.loc = fe_loc(f, n->a ? n->a : n);
+    fe_at(f, n->a ? n->a : n);
     v = fe_decay(f, v);
-    f->b.loc = fe_loc(f, n);
+    fe_at(f, n);
     if (!fr->call && !is_py_none(v)) {
         err_help(f->c, "a kernel gives its results by tl.store");
         err_at(f->c, f->b.loc, RETURN, "a kernel returns no value");
@@ -440,7 +440,7 @@ stmt_Assert(Fe *f, Node *n)
     int n_args = 1;
     if (n->b)
         args[n_args++] = fe_expr(f, n->b);
-    f->b.loc = fe_loc(f, n);
+    fe_at(f, n);
     fe_call_value(f, v_obj(fn), n_args, args);
 }
 
@@ -525,9 +525,9 @@ stmt_any(Fe *f, Node *n, Rest *rest, bool *used)
     switch (n->kind) {
     case AST_Assign: {
         Value v = fe_read(f, fe_expr(f, n->a));
-        f->b.loc = fe_loc(f, n->a);
+        fe_at(f, n->a);
         Value decayed = fe_decay(f, v);
-        f->b.loc = fe_loc(f, n);
+        fe_at(f, n);
         for (int i = 0; i < n->n_list; i++) {
             Node *t = n->list[i]; /* a field knows whether it is constant */
             bool keeps = t->kind == AST_Attribute || fe_is_declared(f, t);
@@ -553,7 +553,7 @@ stmt_any(Fe *f, Node *n, Rest *rest, bool *used)
         f->dropped = n->a;
         if (n->a->kind != AST_Constant && is_block_ptr(fe_expr(f, n->a))) {
             err_help(f->c, "write p = tl.advance(p, ..)");
-            f->b.loc = fe_loc(f, n);
+            fe_at(f, n);
             fail(f, VALUE, "The result of advance is not being used");
         }
         return FALLS;

@@ -8,12 +8,6 @@
  */
 #include "frontend/fe.h"
 
-static inline void
-at(Fe *f, const Node *n)
-{
-    f->b.loc = fe_loc(f, n);
-}
-
 /* One index of x[..]. A slice is written a:b:c, then key is absent, or is a tl.slice. */
 typedef struct Index {
     const Node *node;
@@ -68,7 +62,7 @@ slice_of(Fe *f, const Index *x, int size, Py_ssize_t *start, Py_ssize_t *step)
         lim[i] = is_written_slice(x)
                      ? written_bound(f, parts[i])
                      : fe_own(f, PyObject_GetAttrString(x->key.obj, name[i]));
-    f->b.loc = fe_loc(f, x->node);
+    fe_at(f, x->node);
     PyObject *s = fe_own(f, PySlice_New(lim[0], lim[1], lim[2]));
     Py_ssize_t stop;
     if (PySlice_Unpack(s, start, &stop, step) < 0)
@@ -159,7 +153,7 @@ index_tensor(Fe *f, Node *n, Val *v)
         index[i] = read_index(f, items[i]);
         n_used += is_written_slice(&index[i]) || !is_py_none(index[i].key);
     }
-    at(f, n);
+    fe_at(f, n);
     if (n_dots > 1) {
         err_help(f->c, "one '...' stands for all dimensions that are not named");
         fail(f, VALUE, "two '...' in one index");
@@ -167,7 +161,7 @@ index_tensor(Fe *f, Node *n, Val *v)
     const Type *whole = v->type;
     for (int i = 0; i < n_items; i++) {
         const Node *s = items[i];
-        at(f, n);
+        fe_at(f, n);
         if (is_ellipsis(s)) {
             dim += MAX(whole->rank - n_used, 0);
             continue;
@@ -206,7 +200,7 @@ index_tensor(Fe *f, Node *n, Val *v)
             v = slice_dim(f, v, dim++, &index[i]);
         else
             v = element(f, v, dim, index[i].key);
-        at(f, n);
+        fe_at(f, n);
     }
     return v_val(v);
 }
@@ -220,14 +214,14 @@ index_tuple(Fe *f, Node *n, Value t)
     const Index index = read_index(f, n->b);
     if (!t.tuple->keys && is_slice(f, &index)) {
         Py_ssize_t start, step, count = slice_of(f, &index, size, &start, &step);
-        at(f, n);
+        fe_at(f, n);
         Value *items = NEW_N(f->a, Value, count + 1);
         for (Py_ssize_t i = 0; i < count; i++)
             items[i] = t.tuple->at[start + i * step];
         return v_tuple(f, (int)count, items);
     }
     Value k = index.key;
-    at(f, n);
+    fe_at(f, n);
     if (t.tuple->keys) {
         const char *key = v_const_str(f, k, "the key of a dict");
         for (int i = 0; i < size; i++)
@@ -272,13 +266,13 @@ Value
 fe_subscript(Fe *f, Node *n)
 {
     Value v = fe_read(f, fe_expr(f, n->a));
-    at(f, n);
+    fe_at(f, n);
     if (v.kind == V_TENSOR)
         return index_tensor(f, n, v.val);
     Value r;
     if (v.kind == V_TUPLE && v.tuple->is_aggregate && n->b->kind != AST_Slice) {
         Value key = fe_expr(f, n->b);
-        at(f, n);
+        fe_at(f, n);
         if (fe_aggregate_element(f, v, key, &r))
             return r;
     }
@@ -302,7 +296,7 @@ fe_subscript(Fe *f, Node *n)
              text ? text : v_describe(f, v));
     }
     PyObject *key = v_to_py(f, fe_expr(f, n->b), "the index");
-    at(f, n);
+    fe_at(f, n);
     if (fe_watch_item(f->env, v.obj, key))
         fe_raise(f, f->b.loc);
     r = v_from_py(f, fe_own(f, PyObject_GetItem(v.obj, key)));

@@ -47,12 +47,6 @@ typedef struct Assign {
     Map origin; /* what was made -> the value it was made of */
 } Assign;
 
-static bool
-is_block(const Val *v)
-{
-    return v->type->rank > 0;
-}
-
 typedef struct MadeKey {
     const Val *v;
     const Layout *l;

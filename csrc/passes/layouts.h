@@ -5,6 +5,12 @@
 
 #include "passes/passes.h"
 
+static inline bool
+is_block(const Val *v)
+{
+    return v->type->rank > 0;
+}
+
 /* Layouts as values have them: registers never repeat an element. */
 const Layout *layouts_slice(Comp *c, const Layout *l, int axis);
 /* What the operand of expand_dims, broadcast, trans, reshape must have for o's result to

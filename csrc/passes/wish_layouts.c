@@ -43,12 +43,6 @@ struct Wishes {
 
 /* ---- layouts ------------------------------------------------------------------------- */
 
-static bool
-is_block(const Val *v)
-{
-    return v->type->rank > 0;
-}
-
 /* Fastest first: `first`, then the others from the last to the first. */
 static void
 fill_order(int rank, int first, int *order)
