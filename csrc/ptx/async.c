@@ -37,9 +37,7 @@ cp_async(Lanes *w, const Ins *i, uint32_t m)
         lanes_get(w, i->in[2], size);
     lanes_want_operands(w, i, m);
     uint32_t reads = 0;
-    for (int l = 0; l < LANES; l++) {
-        if (!(m >> l & 1))
-            continue;
+    EACH_LANE_OF(l, m) {
         uint32_t n = i->flags == BY_SIZE        ? (uint32_t)size[l]
                      : i->flags == BY_PREDICATE ? (size[l] ? 0 : i->bytes)
                                                 : i->bytes;
@@ -181,9 +179,7 @@ st_async(Lanes *w, const Ins *i, uint32_t m)
         lanes_get(w, i->in[2 + k], v[k]);
     uint32_t n = (uint32_t)i->n * i->bytes;
     lanes_access(w, i, m, SPACE_CLUSTER, address, (int)n, true);
-    for (int l = 0; l < LANES; l++) {
-        if (!(m >> l & 1))
-            continue;
+    EACH_LANE_OF(l, m) {
         uint8_t *p = w->owner->bytes(w, i, l, SPACE_CLUSTER, address[l], n, true);
         for (int k = 0; k < i->n; k++)
             memcpy(p + k * i->bytes, &v[k][l], i->bytes);
@@ -260,9 +256,7 @@ red_async(Lanes *w, const Ins *i, uint32_t m)
     lanes_want_operands(w, i, m);
     want_cluster(w, i, m);
     lanes_access(w, i, m, SPACE_CLUSTER, address, i->bytes, true);
-    for (int l = 0; l < LANES; l++) {
-        if (!(m >> l & 1))
-            continue;
+    EACH_LANE_OF(l, m) {
         w->how = HOW_ATOMIC;
         uint8_t *p = w->owner->bytes(w, i, l, SPACE_CLUSTER, address[l], i->bytes,
                                      true);

@@ -134,9 +134,7 @@ atomic(Lanes *w, const Ins *i, uint32_t m)
         if (bad)
             lanes_fault(w, i, __builtin_ctz(bad), "an operand was never written");
     }
-    for (int l = 0; l < LANES; l++) {
-        if (!(m >> l & 1))
-            continue;
+    EACH_LANE_OF(l, m) {
         w->how = HOW_STRONG;
         uint8_t *p = w->owner->bytes(w, i, l, (Space)i->space, address[l], n_bytes,
                                      true);

@@ -288,9 +288,7 @@ arrive_later(Lanes *w, const Ins *i, uint32_t m)
 {
     uint64_t address[LANES];
     lanes_addresses(w, i, m, address);
-    for (int l = 0; l < LANES; l++) {
-        if (!(m >> l & 1))
-            continue;
+    EACH_LANE_OF(l, m) {
         uint8_t *bar = mbarrier_at(w, i, l, (Space)i->space, address[l]);
         if (!i->flags)
             mbarrier_expect_one(bar);

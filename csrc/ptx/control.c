@@ -138,9 +138,7 @@ call_vprintf(Lanes *lanes, const Ins *i, uint32_t m)
     Warp *w = warp_of(lanes);
     const Call *c = i->more;
     const Launch *launch = warp_launch(w);
-    for (int l = 0; l < LANES; l++) {
-        if (!(m >> l & 1))
-            continue;
+    EACH_LANE_OF(l, m) {
         const char *f = text_at(w, i, l, argument(w, c, l, 0, 8));
         uint64_t at = argument(w, c, l, 1, 8);
         Line line = {.n = 0};

@@ -162,9 +162,8 @@ run_floats(Lanes *w, const Ins *i, uint32_t m)
     lanes_get(w, i->in[0], a);
     if (i->n_in > 1)
         lanes_get(w, i->in[1], b);
-    for (int l = 0; l < LANES; l++)
-        if (m >> l & 1)
-            out[l] = fmt_cvt_run(i->more, a[l], b[l]);
+    EACH_LANE_OF(l, m)
+        out[l] = fmt_cvt_run(i->more, a[l], b[l]);
     lanes_put(w, i->out[0], m, out);
 }
 

@@ -215,9 +215,8 @@ choose_lanes(Warp *w)
 static void
 regroup(Warp *w)
 {
-    for (int l = 0; l < LANES; l++)
-        if (w->mask >> l & 1)
-            w->lane_pc[l] = w->pc;
+    EACH_LANE_OF(l, w->mask)
+        w->lane_pc[l] = w->pc;
     choose_lanes(w);
 }
 
@@ -231,9 +230,8 @@ branch(Warp *w, const Ins *i, uint32_t m)
     w->pc++;
     if (!m)
         return;
-    for (int l = 0; l < LANES; l++)
-        if (m >> l & 1)
-            w->lane_pc[l] = i->target;
+    EACH_LANE_OF(l, m)
+        w->lane_pc[l] = i->target;
     w->mask &= ~m;
     if (i->target < w->wait_pc)
         w->wait_pc = i->target;
@@ -243,9 +241,8 @@ branch(Warp *w, const Ins *i, uint32_t m)
 static void
 park(Warp *w)
 {
-    for (int l = 0; l < LANES; l++)
-        if (w->mask >> l & 1)
-            w->lane_pc[l] = w->pc;
+    EACH_LANE_OF(l, w->mask)
+        w->lane_pc[l] = w->pc;
     w->parked |= w->mask;
     choose_lanes(w);
 }
@@ -255,9 +252,7 @@ static void
 call(Warp *w, const Ins *i, uint32_t m)
 {
     const Call *c = i->more;
-    for (int l = 0; l < LANES; l++) {
-        if (!(w->mask >> l & 1))
-            continue;
+    EACH_LANE_OF(l, w->mask) {
         w->lane_pc[l] = w->pc + 1;
         if (!(m >> l & 1))
             continue;
@@ -277,9 +272,7 @@ call(Warp *w, const Ins *i, uint32_t m)
 static void
 return_from(Warp *w, uint32_t m)
 {
-    for (int l = 0; l < LANES; l++) {
-        if (!(w->mask >> l & 1))
-            continue;
+    EACH_LANE_OF(l, w->mask) {
         w->lane_pc[l] = w->pc + 1;
         if (!(m >> l & 1))
             continue;

@@ -111,9 +111,7 @@ flagged_f32(Lanes *w, const Ins *i, uint32_t m)
                 *c = i->n_in > 2 ? LANE(float, w, i->c) : a;
     bool ftz = i->flags & FTZ;
     fesetround(host_mode[i->bytes]);
-    for (int l = 0; l < LANES; l++) {
-        if (!(m >> l & 1))
-            continue;
+    EACH_LANE_OF(l, m) {
         float r =
             ftz ? flushed(op_f32(i->op, flushed(a[l]), flushed(b[l]), flushed(c[l])))
                 : op_f32(i->op, a[l], b[l], c[l]);
@@ -131,9 +129,8 @@ flagged_f64(Lanes *w, const Ins *i, uint32_t m)
                  *b = i->n_in > 1 ? LANE(double, w, i->b) : a,
                  *c = i->n_in > 2 ? LANE(double, w, i->c) : a;
     fesetround(host_mode[i->bytes]);
-    for (int l = 0; l < LANES; l++)
-        if (m >> l & 1)
-            d[l] = op_f64(i->op, a[l], b[l], c[l]);
+    EACH_LANE_OF(l, m)
+        d[l] = op_f64(i->op, a[l], b[l], c[l]);
     fesetround(FE_TONEAREST);
 }
 
@@ -168,9 +165,7 @@ mixed(Lanes *w, const Ins *i, uint32_t m)
     if (i->n_in > 2)
         lanes_get(w, i->in[2], c);
     fesetround(host_mode[i->bytes]);
-    for (int l = 0; l < LANES; l++) {
-        if (!(m >> l & 1))
-            continue;
+    EACH_LANE_OF(l, m) {
         float x = (float)half_value((Type)i->type, a[l]), z;
         uint32_t last = (uint32_t)(i->n_in > 2 ? c[l] : b[l]);
         memcpy(&z, &last, sizeof z);
@@ -206,9 +201,7 @@ flagged_minmax(Lanes *w, const Ins *i, uint32_t m)
 {
     float *d = LANE(float, w, i->d);
     const float *a = LANE(float, w, i->a), *b = LANE(float, w, i->b);
-    for (int l = 0; l < LANES; l++) {
-        if (!(m >> l & 1))
-            continue;
+    EACH_LANE_OF(l, m) {
         float x = a[l], y = b[l];
         if (i->flags & FTZ)
             x = flushed(x), y = flushed(y);
@@ -231,9 +224,7 @@ minmax_of_three(Lanes *w, const Ins *i, uint32_t m)
     float *d = LANE(float, w, i->d);
     const float *a = LANE(float, w, i->a), *b = LANE(float, w, i->b),
                 *c = LANE(float, w, i->c);
-    for (int l = 0; l < LANES; l++) {
-        if (!(m >> l & 1))
-            continue;
+    EACH_LANE_OF(l, m) {
         float x[3] = {a[l], b[l], c[l]}, r = x[0];
         bool nan = r != r;
         for (int k = 0; k < 3 && i->flags & FTZ; k++)
@@ -277,9 +268,7 @@ approx(Lanes *w, const Ins *i, uint32_t m)
     float *d = LANE(float, w, i->d);
     const float *a = LANE(float, w, i->a), *b = i->n_in > 1 ? LANE(float, w, i->b) : a;
     bool ftz = i->flags & FTZ;
-    for (int l = 0; l < LANES; l++) {
-        if (!(m >> l & 1))
-            continue;
+    EACH_LANE_OF(l, m) {
         float r = approx_one(i->op, ftz ? flushed(a[l]) : a[l],
                              ftz ? flushed(b[l]) : b[l]);
         d[l] = canon(ftz ? flushed(r) : r);

@@ -186,9 +186,7 @@ run_half(Lanes *w, const Ins *i, uint32_t m)
         lanes_get(w, i->in[1], b);
     if (i->n_in > 2)
         lanes_get(w, i->in[2], c);
-    for (int l = 0; l < LANES; l++) {
-        if (!(m >> l & 1))
-            continue;
+    EACH_LANE_OF(l, m) {
         out[l] = one(i, t, a[l], b[l], c[l]);
         if (two)
             out[l] |= one(i, t, a[l] >> 16, b[l] >> 16, c[l] >> 16) << 16;

@@ -214,9 +214,8 @@ late_bulk_wait(Lanes *lanes, uint32_t m, int64_t pending, bool is_read)
     Warp *w = warp_of(lanes);
     Cluster *c = w->cta->cluster;
     int left = 0;
-    for (int l = 0; l < LANES; l++)
-        if (m >> l & 1)
-            races_wait(w, 1u << l, &w->bulk_groups[l], w->bulk_groups[l] - pending);
+    EACH_LANE_OF(l, m)
+        races_wait(w, 1u << l, &w->bulk_groups[l], w->bulk_groups[l] - pending);
     for (int n = 0; n < c->n_bulk; n++) {
         Bulk *k = &c->bulk[n];
         bool is_over = !k->copy.bar && k->of == w && m >> k->lane & 1 &&

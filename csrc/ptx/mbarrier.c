@@ -137,9 +137,7 @@ mbarrier(Lanes *w, const Ins *i, uint32_t m)
     lanes_addresses(w, i, m, address);
     if (i->n_in > 1)
         lanes_get(w, i->in[1], v);
-    for (int l = 0; l < LANES; l++) {
-        if (!(m >> l & 1))
-            continue;
+    EACH_LANE_OF(l, m) {
         switch (i->op) {
         case MB_INIT: {
             uint8_t *p = w->owner->bytes(w, i, l, space, address[l], 8, true);

@@ -73,9 +73,7 @@ load(Lanes *w, const Ins *i, uint32_t m)
     order(i);
     lanes_addresses(w, i, m, address);
     lanes_access(w, i, m, (Space)i->space, address, (int)n_bytes, false);
-    for (int l = 0; l < LANES; l++) {
-        if (!(m >> l & 1))
-            continue;
+    EACH_LANE_OF(l, m) {
         w->how = i->is_strong ? HOW_STRONG : HOW_PLAIN;
         const uint8_t *p = w->owner->bytes(w, i, l, (Space)i->space, address[l],
                                            n_bytes, false);
@@ -118,9 +116,7 @@ store(Lanes *w, const Ins *i, uint32_t m)
     lanes_access(w, i, m, (Space)i->space, address, (int)n_bytes, true);
     for (int k = 0; k < i->n; k++)
         lanes_get(w, i->in[1 + k], v[k]);
-    for (int l = 0; l < LANES; l++) {
-        if (!(m >> l & 1))
-            continue;
+    EACH_LANE_OF(l, m) {
         w->how = i->is_strong ? HOW_STRONG : HOW_PLAIN;
         uint8_t *p = w->owner->bytes(w, i, l, (Space)i->space, address[l], n_bytes,
                                      true);

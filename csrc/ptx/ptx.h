@@ -33,6 +33,10 @@
 #endif
 
 enum { LANES = 32, FULL = -1, PTX_TEXT = 1024 };
+/* The lanes of a mask, which is looked at again for each. */
+#define EACH_LANE_OF(l, mask)                                                          \
+    for (int l = 0; l < LANES; l++)                                                    \
+        if ((mask) >> l & 1)
 
 /* ---- memory of a module, freed as one (base.c) ----------------------------------- */
 typedef struct Pool Pool;

@@ -241,14 +241,12 @@ races_sync(Lanes *lanes, uint32_t m)
     uint32_t all[(MAX_WARPS * LANES + AGENTS) * 16];
     memset(all, 0, (size_t)n * sizeof *all);
     row_of(k, warp);
-    for (int l = 0; l < LANES; l++)
-        if (m >> l & 1) {
-            join_clock(all, row_of(k, warp + l) + first, n);
-            all[warp - first + l] = o->own[warp + l]++;
-        }
-    for (int l = 0; l < LANES; l++)
-        if (m >> l & 1)
-            memcpy(row_of(k, warp + l) + first, all, (size_t)n * sizeof *all);
+    EACH_LANE_OF(l, m) {
+        join_clock(all, row_of(k, warp + l) + first, n);
+        all[warp - first + l] = o->own[warp + l]++;
+    }
+    EACH_LANE_OF(l, m)
+        memcpy(row_of(k, warp + l) + first, all, (size_t)n * sizeof *all);
 }
 
 void

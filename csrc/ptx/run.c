@@ -186,9 +186,8 @@ branch(Turns *t, int target, uint32_t m)
         return;
     }
     t->pc++;
-    for (int l = 0; l < LANES; l++)
-        if (m >> l & 1)
-            t->lane_pc[l] = target;
+    EACH_LANE_OF(l, m)
+        t->lane_pc[l] = target;
     t->mask &= ~m;
     if (m && target < t->wait_pc)
         t->wait_pc = target;

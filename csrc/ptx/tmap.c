@@ -273,9 +273,7 @@ copy_tiles(Lanes *w, const Ins *i, uint32_t m)
     for (int k = 0; at_rest + k < i->n_in; k++)
         lanes_get(w, i->in[at_rest + k], rest[k]);
     lanes_want_operands(w, i, m);
-    for (int l = 0; l < LANES; l++) {
-        if (!(m >> l & 1))
-            continue;
+    EACH_LANE_OF(l, m) {
         Tile t = {.w = w, .i = i, .lane = l};
         read_map(w, i, l, f->is_load ? map[l] + (uint64_t)f->map_offset : first[l],
                  &t.map);

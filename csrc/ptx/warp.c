@@ -246,9 +246,7 @@ redux_float(const Ins *i, const uint64_t a[LANES], uint32_t m)
 {
     float best = NAN;
     bool nan = false;
-    for (int l = 0; l < LANES; l++) {
-        if (!(m >> l & 1))
-            continue;
+    EACH_LANE_OF(l, m) {
         uint32_t bits = (uint32_t)a[l];
         float x;
         memcpy(&x, &bits, sizeof x);
