@@ -84,18 +84,6 @@ cg_asm_check(Ll *l, const Op *o, int sm)
         bad_assembly(l, o, err);
 }
 
-/* A slot in the entry block, so that a loop needs it once. */
-static Lv
-slot(Ll *l, Lt t)
-{
-    LLVMBasicBlockRef here = LLVMGetInsertBlock(l->b),
-                      entry = LLVMGetEntryBasicBlock(l->fn);
-    LLVMPositionBuilderBefore(l->b, LLVMGetFirstInstruction(entry));
-    Lv p = LLVMBuildAlloca(l->b, t, "");
-    LLVMPositionBuilderAtEnd(l->b, here);
-    return p;
-}
-
 /* What is wrong stops the run; this program goes on to its end first. */
 void
 cg_asm_elements(Ll *l, const Op *o, Lv *x, Lv *out)
@@ -105,12 +93,12 @@ cg_asm_elements(Ll *l, const Op *o, Lv *x, Lv *out)
     if (ir_attr(o, ATTR_PACK) != 1)
         err_at(l->c, o->loc, LIMIT, "assembly with pack in a reduction or a scan");
     cg_asm_check(l, o, PTX_NEWEST);
-    Lv data = slot(l, LLVMArrayType2(l->ptr, (uint64_t)n_all)),
+    Lv data = ll_slot(l, LLVMArrayType2(l->ptr, (uint64_t)n_all)),
        *room = NEW_N(l->c->arena, Lv, n_all);
     for (int i = 0; i < n_all; i++) {
         const Type *t = (i < n ? arg(o, i) : result(o, i - n))->type;
         Lv k = ll_i64(l, i);
-        room[i] = slot(l, ll_vec(t->is_ptr ? l->gptr : ll_mem(l, t->elem), lanes));
+        room[i] = ll_slot(l, ll_vec(t->is_ptr ? l->gptr : ll_mem(l, t->elem), lanes));
         if (i < n)
             LLVMBuildStore(l->b, t->is_ptr ? x[i] : cg_to_memory(l, t->elem, x[i]),
                            room[i]);

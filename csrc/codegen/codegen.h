@@ -114,6 +114,7 @@ void ll_lines_open(Ll *l, const Loc *kernel); /* of l->fn */
 void ll_lines_at(Ll *l, const Loc *loc, bool is_elsewhere);
 /* Back to the end of a block, and to its line, after something was built elsewhere. */
 void ll_go_on(Ll *l, LLVMBasicBlockRef here);
+Lv ll_slot(Ll *l, Lt t); /* memory of the function's own, made where it begins */
 void ll_lines_close(Ll *l);
 
 /* ---- assembly.c: inline assembly where no assembler will see it ---- */

@@ -500,6 +500,17 @@ ll_block(Ll *l, const char *name)
     return LLVMAppendBasicBlockInContext(l->cx, l->fn, name);
 }
 
+Lv
+ll_slot(Ll *l, Lt t)
+{
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(l->b),
+                      entry = LLVMGetEntryBasicBlock(l->fn);
+    LLVMPositionBuilderBefore(l->b, LLVMGetFirstInstruction(entry));
+    Lv p = LLVMBuildAlloca(l->b, t, "");
+    ll_go_on(l, here);
+    return p;
+}
+
 void
 ll_keep_rolled(Ll *l, Lv branch)
 {

@@ -122,12 +122,8 @@ sim_local_array(Sim *s, const Type *t, int n)
         old->is_free = false;
         return old->at;
     }
-    LLVMBasicBlockRef here = LLVMGetInsertBlock(l->b),
-                      entry = LLVMGetEntryBasicBlock(l->fn);
-    LLVMPositionBuilderBefore(l->b, LLVMGetFirstInstruction(entry));
-    Lv p = LLVMBuildAlloca(l->b, LLVMArrayType2(type_in_memory(s, t), (unsigned)n), "");
+    Lv p = ll_slot(l, LLVMArrayType2(type_in_memory(s, t), (unsigned)n));
     LLVMSetAlignment(p, 16);
-    ll_go_on(l, here);
     PUSH(s->a, &s->local->arrays, ((LocalArray){.at = p, .bytes = bytes}));
     return p;
 }

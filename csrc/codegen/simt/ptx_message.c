@@ -55,11 +55,7 @@ print_buffer(Ll *l, Lv *v, int n)
     for (int i = 0; i < n; i++)
         types[i] = LLVMTypeOf(v[i]);
     Lt all = LLVMStructTypeInContext(l->cx, types, (unsigned)n, 0);
-    LLVMBasicBlockRef here = LLVMGetInsertBlock(l->b);
-    LLVMPositionBuilderBefore(l->b,
-                              LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(l->fn)));
-    Lv at = LLVMBuildAlloca(l->b, all, "");
-    ll_go_on(l, here);
+    Lv at = ll_slot(l, all);
     for (int i = 0; i < n; i++)
         LLVMBuildStore(l->b, v[i], LLVMBuildStructGEP2(l->b, all, at, (unsigned)i, ""));
     return at;

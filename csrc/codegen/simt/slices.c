@@ -13,13 +13,8 @@ all_slices(Sim *s)
     Ll *l = s->l;
     if (s->slices)
         return s->slices;
-    LLVMBasicBlockRef here = LLVMGetInsertBlock(l->b),
-                      entry = LLVMGetEntryBasicBlock(l->fn);
-    LLVMPositionBuilderBefore(l->b, LLVMGetFirstInstruction(entry));
-    unsigned n = (unsigned)local_bytes(s->f);
-    s->slices = LLVMBuildAlloca(l->b, LLVMArrayType2(l->i8, n), "");
+    s->slices = ll_slot(l, LLVMArrayType2(l->i8, (unsigned)local_bytes(s->f)));
     LLVMSetAlignment(s->slices, SLICE_ALIGN);
-    ll_go_on(l, here);
     return s->slices;
 }
 
