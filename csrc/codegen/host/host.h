@@ -258,13 +258,15 @@ struct Node {
     bool lane0;    /* wanted for the first lane only */
     uint8_t mode;  /* LOAD: Mode */
     bool is_early; /* its place is before the masks are looked at */
+    bool by_ends;  /* a mask of which the ends tell whether all lanes are in */
     bool want_vec; /* somebody needs it as a vector */
     unsigned dims; /* bit d: changes along the group's dim d */
     int level;     /* computed inside of this many loops */
     int pos;
     int n_in;
     Node **in;
-    Lv x, vec; /* the value; splat when x is a scalar and want_vec */
+    Node *first; /* lane 0 of the operand that counts up, of a comparison by_ends */
+    Lv x, vec;   /* the value; splat when x is a scalar and want_vec */
 };
 
 void host_emit_group(Host *h, Group *g);

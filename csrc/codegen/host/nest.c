@@ -384,6 +384,17 @@ mark_early(Group *g, Node *n)
     return true;
 }
 
+/* The same for the test of a mask: of its ends, or of all lanes. */
+static bool
+mark_test(Group *g, Node *n)
+{
+    if (!n->by_ends)
+        return mark_early(g, n);
+    if (n->first)
+        return mark_early(g, n->first) && mark_early(g, n->in[!is_vector(g, n->in[1])]);
+    return mark_test(g, n->in[0]) && mark_test(g, n->in[1]);
+}
+
 static void
 emit_body(Host *h, Group *g)
 {
@@ -400,26 +411,52 @@ emit_body(Host *h, Group *g)
         emit_root(h, g, &g->roots.at[r]);
 }
 
+/* a and b, either of which may be NULL: nothing to say. */
+static Lv
+both(Ll *l, Lv a, Lv b)
+{
+    return !a ? b : !b ? a : LLVMBuildAnd(l->b, a, b, "");
+}
+
+/* All lanes of a mask by_ends, as one i1: a comparison of scalars, which leaves the units for
+ * vectors to the body. A sum that has wrapped says no. */
+static Lv
+all_by_ends(Host *h, Group *g, const Node *n)
+{
+    Ll *l = h->l;
+    if (!is_vector(g, n))
+        return n->x;
+    if (!n->first)
+        return both(l, all_by_ends(h, g, n->in[0]), all_by_ends(h, g, n->in[1]));
+    const Op *o = n->v->def;
+    bool is_left = is_vector(g, n->in[0]),
+         is_below = (o->op == OP_LT || o->op == OP_LE) == is_left;
+    Lv first = n->first->x, bound = n->in[is_left]->x,
+       last = LLVMBuildAdd(
+           l->b, first,
+           LLVMConstInt(LLVMTypeOf(first), (uint64_t)(g->lanes - 1), false), ""),
+       end = is_below ? last : first;
+    bool is_signed = elem_is_signed(arg(o, 0)->type->elem);
+    Lv has_not_wrapped = LLVMBuildICmp(l->b, is_signed ? LLVMIntSLE : LLVMIntULE, first,
+                                       last, "");
+    Lv x[] = {is_left ? end : bound, is_left ? bound : end};
+    return both(l, has_not_wrapped, cg_elementwise(l, o, x));
+}
+
 /* All lanes of all masks, as one i1. */
 static Lv
 all_full(Host *h, Group *g, const Masks *m)
 {
     Ll *l = h->l;
-    Lv full = NULL;
-    for (int pass = 0; pass < 2; pass++) {
-        Lv vec = NULL;
-        for (int i = 0; i < m->n; i++) {
-            Lv x = m->at[i]->x;
-            if (is_vector(g, m->at[i]) != (pass == 0))
-                continue;
-            vec = vec ? LLVMBuildAnd(l->b, vec, x, "") : x;
-        }
-        if (vec && pass == 0)
-            vec = host_all(h, vec);
-        if (vec)
-            full = full ? LLVMBuildAnd(l->b, full, vec, "") : vec;
+    Lv full = NULL, vec = NULL;
+    for (int i = 0; i < m->n; i++) {
+        const Node *n = m->at[i];
+        if (is_vector(g, n) && !n->by_ends)
+            vec = both(l, vec, n->x);
+        else
+            full = both(l, full, all_by_ends(h, g, n));
     }
-    return full;
+    return both(l, vec ? host_all(h, vec) : NULL, full);
 }
 
 /* The body of the innermost loop. Where it has masks, it stands there twice: once for steps
@@ -432,7 +469,7 @@ emit_step(Host *h, Group *g)
     Masks m = find_masks(g);
     bool twice = m.n > 0 && g->lanes > 1;
     for (int i = 0; i < m.n && twice; i++)
-        twice = mark_early(g, m.at[i]);
+        twice = mark_test(g, m.at[i]);
     if (!twice) {
         for (int i = 0; i < g->list.n; i++)
             g->list.at[i]->is_early = false;
@@ -450,8 +487,9 @@ emit_step(Host *h, Group *g)
     for (int i = 0; i < m.n; i++) {
         Node *n = m.at[i];
         kept[i] = *n;
-        n->x = LLVMConstAllOnes(LLVMTypeOf(n->x));
         n->vec = LLVMConstAllOnes(ll_vec(l->i1, g->lanes));
+        n->x = is_vector(g, n) ? n->vec : LLVMConstAllOnes(l->i1);
+        n->is_early = true;
     }
     emit_body(h, g);
     LLVMBuildBr(l->b, after);

@@ -285,6 +285,27 @@ mode_of(Host *h, Group *g, const Val *ptr, DimMap map)
     return 1 << MIN(run_log2(h, ptr, map, g->vec), 20) >= g->lanes ? M_ROW : M_GATHER;
 }
 
+/* Can two lanes of the mask tell of all? So where an integer that counts up from lane to lane is
+ * compared with one that all lanes share: lane 0 of the former gets a node. */
+static bool
+look_at_ends(Host *h, Group *g, Node *n)
+{
+    if (n->by_ends || !is_vector(g, n))
+        return true;
+    const Op *o = n->kind == N_OP_NODE ? n->v->def : NULL;
+    if (o && o->op == OP_AND)
+        return n->by_ends = look_at_ends(h, g, n->in[0]) &&
+                            look_at_ends(h, g, n->in[1]);
+    if (!o || o->op < OP_LT || o->op > OP_GE || !elem_is_int(arg(o, 0)->type->elem))
+        return false;
+    const Val *up = arg(o, is_vector(g, n->in[1]));
+    if ((is_vector(g, n->in[0]) && is_vector(g, n->in[1])) ||
+        mode_of(h, g, up, n->map) != M_ROW)
+        return false;
+    n->first = node(h, g, up, n->map, true);
+    return n->by_ends = true;
+}
+
 static void
 load_node(Host *h, Group *g, Node *n)
 {
@@ -298,6 +319,8 @@ load_node(Host *h, Group *g, Node *n)
         add_in(h, g, n, arg(o, i), n->lane0);
     if (n->mode == M_GATHER && !(n->dims >> g->vec & 1))
         n->mode = M_ROW; /* one element for all lanes */
+    if (n->n_in > 1 && n->mode == M_ROW && is_vector(g, n))
+        look_at_ends(h, g, n->in[1]);
 }
 
 static Node *
@@ -495,6 +518,8 @@ build_root(Host *h, Group *g, Root *r)
             /* others of a print may have another shape */
             r->in[i] = want(h, g, arg(r->o, i),
                             i == 0 && r->kind == R_STORE && r->mode == M_ROW);
+    if (r->kind == R_STORE && r->mode == M_ROW && n > 2)
+        look_at_ends(h, g, r->in[2]);
 }
 
 static int
