@@ -360,7 +360,23 @@ tanh_f32(const M *m, Lv x)
     return with_sign_of(m, pick(m, less(m, a, num(m, 0.625)), near, far), x);
 }
 
-/* Far from 0: 1 - e^-k(a), k a fit of -log(1 - erf). */
+/* 1 - 2^x for x in -32 .. -1, where half of what exp2_f32 does is not needed: the first term
+ * decides, nothing is subnormal, and five terms do. */
+static Lv
+one_less_exp2(const M *m, Lv x)
+{
+    if (m->l->ops != &scalar_ops_host)
+        return sub(m, num(m, 1), m->l->ops->math(m->l, OP_EXP2, E_F32, &x));
+    double rounder = ROUNDER + 127; /* leaves the bits of 2^n / 2^23 */
+    Lv t = add(m, x, num(m, rounder)), r = sub(m, x, sub(m, t, num(m, rounder)));
+    Lv p = POLY(m, r, 0.6931469775965894f, 0.24022242081843473f, 0.055507337456444386f,
+                0.009671512862172786f, 0.0013264727080441836f);
+    p = mad(m, p, r, num(m, 1));
+    Lv n = from_bits(m, LLVMBuildShl(m->l->b, bits(m, t), whole(m, 23), ""));
+    return mad(m, LLVMBuildFNeg(m->l->b, p, ""), n, num(m, 1));
+}
+
+/* Far from 0: 1 - 2^k(a), k a fit of log2(1 - erf). */
 static Lv
 erf_f32(const M *m, Lv x)
 {
@@ -370,10 +386,10 @@ erf_f32(const M *m, Lv x)
                    -0.000809769845650788f, 8.185075972946435e-05f);
     near = mul(m, near, x);
     Lv c = pick(m, less(m, num(m, 4), a), num(m, 4), a);
-    Lv k = POLY(m, c, 0.00022280255592625116f, 1.1275626517869985f, 0.6373739520185201f,
-                0.10376211791169133f, -0.022144665358542953f, 0.0030224525263099315f,
-                -0.0001938082801452637f);
-    Lv far = sub(m, num(m, 1), power(m, LLVMBuildFNeg(m->l->b, k, "")));
+    Lv k = POLY(m, c, -0.00032143614253218845f, -1.626729046024712f,
+                -0.9195362397689191f, -0.14969709294333297f, 0.031947998894915536f,
+                -0.004360477271029658f, 0.00027960624464879087f);
+    Lv far = one_less_exp2(m, k);
     return with_sign_of(m, pick(m, less(m, a, num(m, 0.9375)), near, far), x);
 }
 
