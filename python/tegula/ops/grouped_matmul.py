@@ -70,7 +70,7 @@ def weights_kernel(
 
 def run(outs: tuple, a: Any, b: Any, starts: Any, precision: str) -> None:
     (T, K), (groups, _, N) = a.shape, b.shape
-    chosen = options(a, T // max(1, groups), N)
+    chosen = options(a, T // max(1, groups), N, K, groups)
     most = (tegula.cdiv(T, chosen["BM"]) + groups) * tegula.cdiv(N, chosen["BN"])
     programs = min(most, arrays.n_resident(a, 2))
     kernel[(programs if T else 0,)](
@@ -83,7 +83,7 @@ def run_weights(
     outs: tuple, a: Any, dc: Any, starts: Any, groups: int, precision: str
 ) -> None:
     K, N = a.shape[1], dc.shape[1]
-    chosen = options(a, K, N)
+    chosen = options(a, K, N, a.shape[0] // max(1, groups), groups)
     tiles = tegula.cdiv(K, chosen["BM"]) * tegula.cdiv(N, chosen["BN"])
     weights_kernel[(tiles, groups)](
         a, dc, arrays.contiguous(starts), *outs, N, K, *strides(a)[1:],

@@ -88,30 +88,35 @@ def kernel(
 
 
 def _side(n: int, largest: int) -> int:
-    """Of a tile on a CPU: the largest that covers n nearly as well as 64."""
-    while largest > 64 and -(-n // largest) * largest > -(-n // 64) * 64 * 9 // 8:
-        largest //= 2
-    return largest
+    """Of a tile on a CPU: the largest that covers n nearly as well as the best does."""
+    if n <= 32:
+        return 32
+    sides = [s for s in (256, 192, 128, 96, 64) if s <= largest]
+    covered = {s: -(-n // s) * s for s in sides}
+    return next(s for s in sides if covered[s] <= min(covered.values()) * 9 // 8)
 
 
-def options(a: Any, M: int, N: int, K: int = 64) -> dict[str, Any]:
+def options(a: Any, M: int, N: int, K: int, batch: int = 1) -> dict[str, Any]:
     """The sides of a tile and what else a product of a's type on its machine wants."""
     acc, name = arrays.accumulator(a)
     kind = arrays.dtype_name(a)
     out = {"ACC": acc, "BM": 64, "BN": 64, "BK": 32, "RUN": 0}
-    is_large, on_gpu = min(M, N) >= 128, arrays.is_on_gpu(a)
-    if is_large and not on_gpu:
+    if not arrays.is_on_gpu(a):
         # 256 x 256 read half as much of a and b, where each thread has four of them.
-        is_wide = M * N >= 256 * 256 * 4 * arrays.n_threads() and name != "float64"
-        most = 256 if is_wide else 128
-        out |= {"BM": _side(M, most), "BN": _side(N, most), "BK": _side(K, 128)}
-    elif name == "float64":
+        is_wide = batch * M * N >= 256 * 256 * 4 * arrays.n_threads()
+        most = 256 if is_wide and name != "float64" else 128
+        return out | {
+            "BM": _side(M, most),
+            "BN": _side(N, most),
+            "BK": _side(K, 128 if K > 256 else 256),
+        }
+    if name == "float64":
         out |= {"BM": 32, "BN": 32, "BK": 16}
-    elif is_large and kind != "float32":
+    elif min(M, N) >= 128 and kind != "float32":
         is_wide = M * N >= 128 * 256 * 132
         out |= {"BM": 128, "BN": 256 if is_wide else 128, "BK": 64}
         out |= {"num_warps": 8, "num_stages": 3}
-    if kind in ("float32", "float64") and on_gpu:
+    if kind in ("float32", "float64"):
         out["RUN"] = 128  # a CPU sums each BK by itself
     return out
 
@@ -134,9 +139,10 @@ def outputs(a: Any, b: Any, bias: Any, act: str, precision: str) -> tuple:
 def run(outs: tuple, a: Any, b: Any, bias: Any, act: str, precision: str) -> None:
     c, pre = outs
     (M, K), N = a.shape[-2:], b.shape[-1]
-    chosen = options(a, M, N, K)
+    batch = a.shape[0] if a.ndim == 3 else 1
+    chosen = options(a, M, N, K, batch)
     tiles = tegula.cdiv(M, chosen["BM"]) * tegula.cdiv(N, chosen["BN"])
-    kernel[(tiles, a.shape[0] if a.ndim == 3 else 1)](
+    kernel[(tiles, batch)](
         a, b, None if bias is None else arrays.contiguous(bias), c,
         pre if act else None, M, N, K, *strides(a), *strides(b),
         ACT=act, PRECISION=precision, GROUP=8, **chosen,

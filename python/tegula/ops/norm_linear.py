@@ -94,7 +94,7 @@ def run(
         None if a is None else arrays.contiguous(a) for a in (x, gamma, beta, bias)
     )
     mean = mean if center else None
-    chosen = options(x, M, N)
+    chosen = options(x, M, N, K)
     moments_kernel[(M,)](
         x, mean, rstd, K, eps, CENTER=center, ACC=chosen["ACC"], **arrays.row_options(K)
     )
