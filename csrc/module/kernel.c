@@ -17,7 +17,7 @@ static Kernel *
 made(PyObject *self)
 {
     Kernel *k = (Kernel *)self;
-    if (k->f && k->names && k->truth_mask)
+    if (k->f && k->names && k->truth_mask && k->seen)
         return k;
     return PyErr_SetString(
                PyExc_RuntimeError,
@@ -59,7 +59,8 @@ kernel_init(PyObject *self, PyObject *args, PyObject *kwargs)
     f->of = self;
     k->names = PyMem_Malloc((size_t)(f->n_params + 1) * sizeof *k->names);
     k->truth_mask = PyMem_Malloc((size_t)(f->n_params + 1) * sizeof *k->truth_mask);
-    if (!k->names || !k->truth_mask)
+    k->seen = PyMem_Calloc((size_t)f->n_params + 1, sizeof *k->seen);
+    if (!k->names || !k->truth_mask || !k->seen)
         return PyErr_NoMemory(), -1;
     for (int i = 0; i < f->n_params; i++) {
         const FeParam *p = &f->params[i];
@@ -67,10 +68,10 @@ kernel_init(PyObject *self, PyObject *args, PyObject *kwargs)
         PyUnicode_InternInPlace(&f->params[i].name);
         k->names[i] = p->name;
         k->truth_mask[i] = NODE_READ_ONLY;
-        k->truth_mask[i] |= p->no_specialize ? 0
-                            : p->no_align    ? FACT_EQ1 | FACT_GE0
-                            : p->has_type    ? ALIGN_FACTS | FACT_GE0
-                                             : TRUTH_BITS;
+        k->truth_mask[i] |= p->is_constexpr || p->no_specialize ? 0
+                            : p->no_align                       ? FACT_EQ1 | FACT_GE0
+                            : p->has_type                       ? ALIGN_FACTS | FACT_GE0
+                                                                : TRUTH_BITS;
     }
     f->noinline = noinline;
     k->debug = debug;
@@ -122,6 +123,7 @@ kernel_clear(PyObject *self)
     k->last_launcher = NULL;
     Py_CLEAR(k->last);
     Py_CLEAR(k->last_sides);
+    Py_CLEAR(k->ordered);
     cache_clear(k);
     return 0;
 }
@@ -133,6 +135,9 @@ kernel_dealloc(PyObject *self)
     Kernel *k = (Kernel *)self;
     PyObject_GC_UnTrack(self);
     kernel_clear(self);
+    for (int i = 0; k->f && k->seen && i < k->f->n_params; i++)
+        Py_XDECREF(k->seen[i].x);
+    PyMem_Free(k->seen);
     if (k->f)
         fe_function_free(k->f);
     PyMem_Free(k->names);

@@ -64,31 +64,70 @@ about_rest(const Kernel *k)
                : "";
 }
 
+static bool
+is_option(const Kernel *k, PyObject *name)
+{
+    for (int i = 0; option_list()[i]; i++)
+        if (k->st->option_names[i] == name)
+            return true;
+    return false;
+}
+
+/* Are the keywords the parameters behind the first n_args, one by one, and then options? Most
+ * calls are written so, and then what they pass is by parameter already. */
+static inline bool
+is_ordered(Kernel *k, Py_ssize_t n_args, PyObject *kwnames)
+{
+    Py_ssize_t n = k->f->n_params;
+    if (!kwnames)
+        return n_args == n;
+    if (kwnames == k->ordered && n_args == k->n_ordered)
+        return true;
+    Py_ssize_t n_kw = PyTuple_Size(kwnames);
+    if (n_args > n || n_args + n_kw < n)
+        return false;
+    for (Py_ssize_t i = 0; i < n_kw; i++) {
+        PyObject *name_b = PyTuple_GetItem(kwnames, i);
+        if (n_args + i < n ? name_b != k->names[n_args + i] : !is_option(k, name_b))
+            return false;
+    }
+    PyObject *old = k->ordered;
+    k->ordered = Py_NewRef(kwnames), k->n_ordered = n_args;
+    Py_XDECREF(old);
+    return true;
+}
+
 int
 call_bind_names(Call *c, PyObject *const *args, Py_ssize_t n_args, PyObject *kwnames)
 {
-    const Kernel *k = c->k;
+    Kernel *k = c->k;
     int n = k->f->n_params, n_bound = (int)n_args;
+    Py_ssize_t n_kw = kwnames ? PyTuple_Size(kwnames) : 0;
     c->opt = opt_default(k);
     c->place = (Place){0, 0};
     c->api = NULL;
     c->tensor = NULL;
     c->n = 0;
+    c->arg = args;
+    if (is_ordered(k, n_args, kwnames)) {
+        for (Py_ssize_t i = n - n_args; i < n_kw; i++)
+            if (bind_unusual(c, PyTuple_GetItem(kwnames, i), args[n_args + i], -1) < 0)
+                return -1;
+        return 0;
+    }
+    c->arg = c->bound;
     if (n_args > n)
         return PyErr_Format(PyExc_TypeError,
                             "%s() takes %d positional arguments but %zd were given%s",
                             k->f->name, n, n_args, about_rest(k)),
                -1;
-    for (int i = 0; i < n_bound; i++)
-        c->arg[i] = args[i];
-    for (int i = n_bound; i < n; i++)
-        c->arg[i] = NULL;
-    Py_ssize_t n_kw = kwnames ? PyTuple_Size(kwnames) : 0;
+    for (int i = 0; i < n; i++)
+        c->bound[i] = i < n_bound ? args[i] : NULL;
     for (Py_ssize_t i = 0, at = n_args; i < n_kw; i++) {
         PyObject *name_b = PyTuple_GetItem(kwnames, i), *value = args[n_args + i];
         int p = find_parameter(k, name_b, (int)MIN(at, n));
-        if (p >= 0 && !c->arg[p]) {
-            c->arg[p] = value;
+        if (p >= 0 && !c->bound[p]) {
+            c->bound[p] = value;
             n_bound++;
             at = p + 1;
         } else {
@@ -173,12 +212,12 @@ bind_unusual(Call *c, PyObject *name, PyObject *value, int at)
     if (PyErr_Occurred())
         return -1;
     if (at >= 0) {
-        if (c->arg[at])
+        if (c->bound[at])
             return PyErr_Format(PyExc_TypeError,
                                 "%s() got multiple values for argument '%U'",
                                 c->k->f->name, name),
                    -1;
-        c->arg[at] = value;
+        c->bound[at] = value;
         return 1;
     }
     for (int i = 0; options[i]; i++)
@@ -194,9 +233,9 @@ bind_missing(Call *c)
     const FeFunction *f = c->k->f;
     PyObject *missing = NULL;
     for (int i = 0; i < f->n_params; i++) {
-        if (c->arg[i])
+        if (c->bound[i])
             continue;
-        if ((c->arg[i] = f->params[i].default_value))
+        if ((c->bound[i] = f->params[i].default_value))
             continue;
         if (!missing && !(missing = PyList_New(0)))
             return -1;

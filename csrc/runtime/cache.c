@@ -439,6 +439,7 @@ attach(Call *c, Compiled *v)
                -1;
     for (int i = 0; i < v->bin.n_facts; i++)
         v->asked[node[i]] = v->bin.facts[i].asked;
+    v->in_order = true;
     for (int i = 0; i < v->bin.n_params; i++) {
         int slot = v->bin.params[i].slot;
         if (slot < 0 || slot >= n)
@@ -446,6 +447,7 @@ attach(Call *c, Compiled *v)
                                 c->k->f->name, i),
                    -1;
         v->node[i] = node[slot];
+        v->in_order &= v->node[i] == i;
     }
     return 0;
 }

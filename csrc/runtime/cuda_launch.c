@@ -13,8 +13,11 @@ enum { MAX_GRID_YZ = 65535 };
 Cuda *
 cuda_of(State *st)
 {
-    char err[ERR_TEXT] = "";
-    if (!st->cuda && !(st->cuda = cuda_open(st->config.libcuda, err)))
+    char err[ERR_TEXT];
+    if (st->cuda)
+        return st->cuda;
+    err[0] = 0; /* not all of it, at each launch */
+    if (!(st->cuda = cuda_open(st->config.libcuda, err)))
         PyErr_SetString(PyExc_RuntimeError, err);
     return st->cuda;
 }

@@ -30,7 +30,7 @@ static int
 elem_of_dl(DLDataType t)
 {
     /* By the logarithm of the bits: one look instead of a walk over all types. */
-    static const int8_t common[][7] = {
+    static const int8_t common[][8] = {
         [kDLInt] = {[3] = E_I8, [4] = E_I16, [5] = E_I32, [6] = E_I64},
         [kDLUInt] = {[3] = E_U8, [4] = E_U16, [5] = E_U32, [6] = E_U64},
         [kDLFloat] = {[4] = E_F16, [5] = E_F32, [6] = E_F64},
@@ -38,12 +38,12 @@ elem_of_dl(DLDataType t)
     };
     if (t.lanes != 1 || t.code == 255) /* types.def: of no type of DLPack's */
         return -1;
-    bool is_power = t.bits && t.bits <= 64 && !(t.bits & (t.bits - 1));
-    int e = is_power && t.code < COUNT(common) ? common[t.code][__builtin_ctz(t.bits)]
-                                               : 0;
-    if (e)
-        return e;
-    for (e = 0; e < N_ELEM; e++)
+    if (t.code < COUNT(common) && t.bits && !(t.bits & (t.bits - 1))) {
+        int e = common[t.code][__builtin_ctz(t.bits)];
+        if (e)
+            return e;
+    }
+    for (int e = 0; e < N_ELEM; e++)
         if (elem_info[e].dl_code == t.code && elem_info[e].dl_bits == t.bits)
             return e;
     return -1;
@@ -277,34 +277,45 @@ span_of_one(uint64_t address)
 
 /* ---- readers: each 0, or -1 with an exception ------------------------------------------ */
 
+int
+tensor_from_dl(State *st, const Setter *s, PyObject *x, const DLTensor *t, Tensor *out)
+{
+    bool is_ours = t->device.device_type == kDLCPU || t->device.device_type == kDLCUDA;
+    bool is_ordinary = is_ours && t->dtype.lanes == 1 && span_quickly(t, &out->span);
+    if (!is_ordinary && check_tensor(t, &out->span))
+        return -1;
+    if (s->has_negation && may_be_negated(t) && tensor_check_negation(st, x))
+        return -1;
+    int elem = elem_of_dl(t->dtype);
+    out->address = (uint64_t)(uintptr_t)t->data + t->byte_offset;
+    out->elem = (Elem)elem;
+    out->place = (Place){(int32_t)t->device.device_type, t->device.device_id};
+    return elem < 0 ? bad_dl(t->dtype) : 0;
+}
+
+/* Of a framework that has only the form which is to be deleted. */
 static int
+read_managed(State *st, const Setter *s, PyObject *x, Tensor *out)
+{
+    DLManagedTensorVersioned *owner = NULL;
+    if (s->api->managed_tensor_from_py_object_no_sync(x, &owner))
+        return -1;
+    out->read_only = (owner->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0;
+    int r = tensor_from_dl(st, s, x, &owner->dl_tensor, out);
+    if (owner->deleter)
+        owner->deleter(owner);
+    return r;
+}
+
+static inline int
 read_exchange(State *st, const Setter *s, PyObject *x, Tensor *out)
 {
     DLTensor t;
-    DLManagedTensorVersioned *owner = NULL;
-    if (s->api->dltensor_from_py_object_no_sync) {
-        if (s->api->dltensor_from_py_object_no_sync(x, &t))
-            return -1;
-    } else {
-        if (s->api->managed_tensor_from_py_object_no_sync(x, &owner))
-            return -1;
-        t = owner->dl_tensor;
-        out->read_only = (owner->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0;
-    }
-    int bad = check_tensor(&t, &out->span);
-    if (!bad && s->has_negation && may_be_negated(&t))
-        bad = tensor_check_negation(st, x);
-    int elem = elem_of_dl(t.dtype);
-    out->address = (uint64_t)(uintptr_t)t.data + t.byte_offset;
-    out->elem = (Elem)elem;
-    out->place = (Place){(int32_t)t.device.device_type, t.device.device_id};
-    if (owner && owner->deleter)
-        owner->deleter(owner);
-    if (bad)
-        return -1;
-    if (elem < 0)
-        return bad_dl(t.dtype);
-    return 0;
+    if (!s->api->dltensor_from_py_object_no_sync)
+        return read_managed(st, s, x, out);
+    return s->api->dltensor_from_py_object_no_sync(x, &t)
+               ? -1
+               : tensor_from_dl(st, s, x, &t, out);
 }
 
 /* Type numbers of NumPy's C API (long is 64 bits where we run). */

@@ -69,7 +69,7 @@ call_equals(const Call *c, const Key *key)
         memcmp(key->code, c->code, (size_t)c->n * sizeof *c->code))
         return 0;
     int r = 1;
-    for (int i = 0; r == 1 && i < c->n; i++) {
+    for (int i = key->first_constant; r == 1 && i < c->n; i++) {
         if (c->code[i] < CODE(NODE_CONST_INT, 0, 0))
             continue;
         if (c->bits[i] != key->bits[i]) /* 0 of those that are objects */
@@ -105,6 +105,9 @@ key_new(const Call *c)
     if (!key)
         return PyErr_NoMemory(), NULL;
     key->hash = c->hash, key->target = c->target, key->opt = c->opt, key->n = c->n;
+    while (key->first_constant < c->n &&
+           c->code[key->first_constant] < CODE(NODE_NONE, 0, 0))
+        key->first_constant++;
     key->value = (PyObject **)(key + 1);
     key->bits = (uint64_t *)(key->value + n);
     key->code = (uint32_t *)(key->bits + n);

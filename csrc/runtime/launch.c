@@ -120,11 +120,13 @@ grid_call(PyObject *fn, const Call *c, Grid *g)
 static int
 launch_run(Compiled *v, Call *c, const Grid *g)
 {
-    uint64_t params[MAX_NODES];
+    uint64_t gathered[MAX_NODES], *params = v->in_order ? c->bits : gathered;
     if (!g->dim[0] || !g->dim[1] || !g->dim[2])
         return 0;
-    for (int i = 0; i < v->bin.n_params; i++)
-        v->last_params[i] = params[i] = c->bits[v->node[i]];
+    for (int i = 0; !v->in_order && i < v->bin.n_params; i++)
+        params[i] = c->bits[v->node[i]];
+    if (v->bin.n_params)
+        memcpy(v->last_params, params, (size_t)v->bin.n_params * sizeof *params);
     v->last_grid = *g;
     bool is_watched = c->opt.flags & (OPT_INTERPRET | OPT_BOUNDS) || v->trial ||
                       v->bin.target.kind == TARGET_EMU;

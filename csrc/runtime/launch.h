@@ -148,9 +148,10 @@ typedef struct Call {
     PyObject *held;
     Grid grid; /* has_grid: of the launch, as a miss computes it before it compiles */
     bool has_grid;
-    unsigned grid_facts;     /* GRID_* that hold; none: not known */
-    int n;                   /* nodes */
-    PyObject *arg[MAX_ARGS]; /* by parameter, defaults filled in; borrowed */
+    unsigned grid_facts;  /* GRID_* that hold; none: not known */
+    int n;                /* nodes */
+    PyObject *const *arg; /* by parameter; borrowed: the caller's own array, or bound */
+    PyObject *bound[MAX_ARGS]; /* defaults filled in */
     uint32_t code[MAX_NODES];
     uint64_t bits[MAX_NODES];
     PyObject *value[MAX_NODES]; /* borrowed; NULL for scalars from a signature */
@@ -161,7 +162,7 @@ typedef struct Call {
 typedef struct Key {
     uint64_t hash, target;
     OptWord opt;
-    int n;
+    int n, first_constant; /* nodes; those ahead of it are scalars and pointers */
     uint32_t *code;
     uint64_t *bits;   /* 0 where the value is no part of the key */
     PyObject **value; /* owned constants and types of tuples, or NULL */
@@ -184,11 +185,23 @@ typedef struct Table {
 /* A compile under way, so that a second thread waits for it: cache.c. */
 typedef struct Pending Pending;
 
+/* The integer that a parameter was given last, which cannot change, and its node. */
+typedef struct SeenInt {
+    PyObject *x; /* of Python's own type; owned; NULL: none yet */
+    uint64_t bits;
+    uint32_t code;
+} SeenInt;
+
 struct Kernel {
     PyObject_HEAD State *st; /* the type keeps the module alive */
     FeFunction *f;           /* owned */
     PyObject **names;        /* of the parameters, interned; owned by f */
-    uint16_t *truth_mask;    /* FACT_* a launch may tell the compiler, by parameter */
+    uint16_t *truth_mask; /* FACT_* a launch may tell the compiler, by parameter; just
+                                       TRUTH_BITS: it takes what it is given as it is */
+    SeenInt *seen;        /* by parameter */
+    PyObject *ordered;    /* keywords of a call that had the parameters in their order,
+                                       n_ordered by position ahead of them; owned or NULL */
+    Py_ssize_t n_ordered;
     PyObject *hooks;         /* list of pre-run hooks; NULL: none yet */
     PyObject *last;          /* what kernel[sides] gave last: given again for the same
                                        sides, as it cannot change; owned or NULL */
@@ -226,6 +239,7 @@ struct Compiled {
     Key *key;        /* of the launch it was compiled for; owned */
     uint16_t *asked; /* FACT_* by node: another launch must agree on these */
     uint16_t *node;  /* node that feeds runtime parameter i */
+    bool in_order;   /* that is node i */
     /* The latest launch, for the report: no sides, none yet. Owned, a word a parameter. */
     Grid last_grid;
     uint64_t *last_params;
@@ -283,6 +297,9 @@ struct Setter {
     bool has_negation;   /* torch: views may turn the sign of what memory holds */
     bool is_immutable;   /* of a library whose arrays never change: JAX */
     bool is_unversioned; /* DLPACK: its __dlpack__ knows no max_version */
+    bool is_quick; /* EXCHANGE, by a function that gives nothing to be deleted, and */
+    DLDataType dtype;             /* of one tensor the type, */
+    Elem elem;                    /* and what it is here */
     const DLPackExchangeAPI *api; /* static data of the framework */
 };
 
@@ -302,12 +319,19 @@ setter_home(const PyTypeObject *t)
     return (uintptr_t)t / 64 % N_SETTERS;
 }
 Setter *setter_find(State *st, PyObject *x); /* NULL with an exception */
+/* The one that stands in its home; NULL: setter_find knows. */
 static inline Setter *
-setter_of(State *st, PyObject *x)
+setter_seen(State *st, PyObject *x)
 {
     PyTypeObject *t = Py_TYPE(x);
     Setter *s = &st->setters[setter_home(t)];
-    return s->type == t ? s : setter_find(st, x);
+    return s->type == t ? s : NULL;
+}
+static inline Setter *
+setter_of(State *st, PyObject *x)
+{
+    Setter *s = setter_seen(st, x);
+    return s ? s : setter_find(st, x);
 }
 /* The table of the framework that a type is of, or NULL without an exception. */
 const DLPackExchangeAPI *exchange_api(PyTypeObject *t);
@@ -316,8 +340,30 @@ setter_is_tensor(const Setter *s)
 {
     return s->kind >= SET_EXCHANGE && s->kind <= SET_ARRAY_INTERFACE;
 }
+/* The memory of an ordinary tensor, of elements that are one number: few sides, none backwards or
+ * empty, all small enough that no sum overflows. False: is_possible (dlpack.c) has to look. */
+static inline bool
+span_quickly(const DLTensor *t, Span *out)
+{
+    enum { SIDES = 4, SIDE_BITS = 27, ADDRESS_BITS = 61 };
+    if ((unsigned)t->ndim > SIDES || !t->strides || !t->data)
+        return false;
+    uint64_t data = (uint64_t)(uintptr_t)t->data, low = data + t->byte_offset,
+             item = (t->dtype.bits + 7u) / 8, reach = 1, sides = 0;
+    for (int i = 0; i < t->ndim; i++) {
+        uint64_t last = (uint64_t)t->shape[i] - 1, stride = (uint64_t)t->strides[i];
+        sides |= last | stride;
+        reach += last * stride;
+    }
+    *out = (Span){low, low + reach * item};
+    return !(sides >> SIDE_BITS | (data | t->byte_offset) >> ADDRESS_BITS);
+}
+
 /* 0, or -1 with an exception. x's type is the setter's. */
 int tensor_read(State *st, const Setter *s, PyObject *x, Tensor *out);
+/* The same of what the exchange function of x's framework gave. */
+int tensor_from_dl(State *st, const Setter *s, PyObject *x, const DLTensor *t,
+                   Tensor *out);
 /* x.__dlpack__(), a new reference, and the tensor in such a capsule with its
  * DLPACK_FLAG_*; both NULL with an exception. */
 PyObject *tensor_capsule(State *st, PyObject *x);

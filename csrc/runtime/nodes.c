@@ -131,8 +131,9 @@ typed_int(Call *c, const FeParam *p, PyObject *x, uint64_t v, bool is_negative)
     return 0;
 }
 
+/* An integer for a parameter that names a type, or beyond 64 bits with a sign. */
 static int
-int_node(Call *c, const FeParam *p, PyObject *x)
+unusual_int(Call *c, const FeParam *p, PyObject *x)
 {
     int over;
     long long s = PyLong_AsLongLongAndOverflow(x, &over);
@@ -148,8 +149,20 @@ int_node(Call *c, const FeParam *p, PyObject *x)
     }
     if (p->has_type)
         return typed_int(c, p, x, v, s < 0 && !over);
-    Elem e = over ? E_U64 : s == (int32_t)s ? E_I32 : E_I64;
-    unsigned truth = truth_of_int(v, !over && s < 0) | (v == 1 ? FACT_EQ1 : 0u);
+    add_node(c, CODE(NODE_SCALAR, E_U64, truth_of_int(v, false)), v, x);
+    return 0;
+}
+
+static inline int
+int_node(Call *c, const FeParam *p, PyObject *x)
+{
+    int over;
+    long long s = PyLong_AsLongLongAndOverflow(x, &over);
+    if (over || p->has_type)
+        return unusual_int(c, p, x);
+    uint64_t v = (uint64_t)s;
+    Elem e = s == (int32_t)s ? E_I32 : E_I64;
+    unsigned truth = truth_of_int(v, s < 0) | (v == 1 ? FACT_EQ1 : 0u);
     add_node(c, CODE(NODE_SCALAR, e, truth), v, x);
     return 0;
 }
@@ -328,13 +341,29 @@ hold(Call *c, PyObject *capsule)
     return r;
 }
 
-static int
-tensor_node(Call *c, const FeParam *p, PyObject *x, const Setter *s)
+/* What quick_tensor takes for known. */
+static void
+note_elem(State *st, PyObject *x, Elem e)
 {
-    Tensor t;
+    Setter *s = setter_seen(st, x);
+    if (!s || s->kind != SET_EXCHANGE || !s->api->dltensor_from_py_object_no_sync)
+        return;
+    s->is_quick = true;
+    s->elem = e;
+    s->dtype = (DLDataType){(uint8_t)elem_info[e].dl_code,
+                            (uint8_t)elem_info[e].dl_bits, 1};
+}
+
+/* known: what the framework said of x already, or NULL. */
+static int
+tensor_node(Call *c, const FeParam *p, PyObject *x, const Setter *s,
+            const DLTensor *known)
+{
+    Tensor t = {.capsule = NULL};
     SetterKind kind = s->kind; /* s may move while the tensor is asked */
     const DLPackExchangeAPI *api = s->api;
-    if (tensor_read(c->k->st, s, x, &t)) {
+    if (known ? tensor_from_dl(c->k->st, s, x, known, &t)
+              : tensor_read(c->k->st, s, x, &t)) {
         bool is_plain = kind == SET_DATA_PTR &&
                         !PyErr_ExceptionMatches(PyExc_TypeError) &&
                         !PyErr_ExceptionMatches(PyExc_ValueError);
@@ -343,6 +372,7 @@ tensor_node(Call *c, const FeParam *p, PyObject *x, const Setter *s)
     }
     if (t.capsule && hold(c, t.capsule))
         return -1;
+    note_elem(c->k->st, x, t.elem);
     if (p->has_type) {
         if (!p->is_pointer)
             return PyErr_Format(PyExc_TypeError,
@@ -362,6 +392,32 @@ tensor_node(Call *c, const FeParam *p, PyObject *x, const Setter *s)
     unsigned truth = truth_of_bits(t.address) | (t.read_only ? NODE_READ_ONLY : 0);
     c->span[c->n] = t.span;
     add_node(c, CODE(NODE_POINTER, t.elem, truth), t.address, x);
+    return 0;
+}
+
+/* A tensor whose framework is_quick, for a parameter that takes any. Most are of the element type
+ * and in the place of the one before, no view that may be negated, and a few steps tell that they
+ * are sound; of the others tensor_node knows. */
+static inline int
+quick_tensor(Call *c, const FeParam *p, PyObject *x, const Setter *s)
+{
+    DLTensor t;
+    DLDataType dtype = s->dtype; /* s may move while the tensor is asked */
+    Elem elem = s->elem;
+    const DLPackExchangeAPI *api = s->api;
+    if (api->dltensor_from_py_object_no_sync(x, &t))
+        return unreadable(p, x);
+    Place place = {(int32_t)t.device.device_type, t.device.device_id};
+    if (!c->place.type && place.type == kDLCUDA)
+        c->place = place, c->api = api, c->tensor = x;
+    Span *span = &c->span[c->n];
+    if (memcmp(&t.dtype, &dtype, sizeof dtype) ||
+        memcmp(&place, &c->place, sizeof place) || !span_quickly(&t, span) || !t.ndim ||
+        t.shape[t.ndim - 1] < 2 || !(t.strides[t.ndim - 1] & 1)) {
+        s = setter_of(c->k->st, x);
+        return s ? tensor_node(c, p, x, s, &t) : -1;
+    }
+    add_node(c, CODE(NODE_POINTER, elem, truth_of_bits(span->low)), span->low, x);
     return 0;
 }
 
@@ -531,7 +587,7 @@ call_argument(Call *c, const FeParam *p, PyObject *x)
     case SET_CUDA_INTERFACE:
     case SET_DATA_PTR:
     case SET_DLPACK:
-    case SET_ARRAY_INTERFACE: return tensor_node(c, p, x, s);
+    case SET_ARRAY_INTERFACE: return tensor_node(c, p, x, s, NULL);
     case SET_INT: return int_node(c, p, x);
     case SET_FLOAT: return float_node(c, p, x);
     case SET_BOOL: return bool_node(c, p, x);
@@ -562,19 +618,25 @@ int
 call_classify(Call *c, int i)
 {
     const FeParam *p = &c->k->f->params[i];
-    PyObject *x = c->arg[i];
-    int at = c->n, r;
+    int at = c->n;
     if (p->is_constexpr)
-        return constant_node(c, x);
-    if (Py_TYPE(x) == &PyLong_Type)
-        r = int_node(c, p, x);
-    else
-        r = call_argument(c, p, x);
-    if (r)
+        return constant_node(c, c->arg[i]);
+    if (call_argument(c, p, c->arg[i]))
         return -1;
-    uint16_t mask = c->k->truth_mask[i];
-    if (mask != TRUTH_BITS && code_kind(c->code[at]) != NODE_TUPLE)
-        c->code[at] &= ~(uint32_t)TRUTH_BITS | mask;
+    if (code_kind(c->code[at]) != NODE_TUPLE)
+        c->code[at] &= ~(uint32_t)TRUTH_BITS | c->k->truth_mask[i];
+    return 0;
+}
+
+/* An integer for a parameter that takes any, which is kept with its node. */
+static inline int
+fresh_int(Call *c, const FeParam *p, PyObject *x, SeenInt *seen)
+{
+    if (int_node(c, p, x))
+        return -1;
+    PyObject *old = seen->x;
+    *seen = (SeenInt){Py_NewRef(x), c->bits[c->n - 1], c->code[c->n - 1]};
+    Py_XDECREF(old);
     return 0;
 }
 
@@ -583,9 +645,26 @@ call_bind(Call *c, PyObject *const *args, Py_ssize_t n_args, PyObject *kwnames)
 {
     if (call_bind_names(c, args, n_args, kwnames))
         return -1;
-    for (int i = 0; i < c->k->f->n_params; i++)
-        if (call_classify(c, i))
+    const FeParam *p = c->k->f->params;
+    const uint16_t *mask = c->k->truth_mask;
+    SeenInt *seen = c->k->seen;
+    for (int i = 0, n = c->k->f->n_params; i < n; i++, p++) {
+        PyObject *x = c->arg[i];
+        const Setter *s;
+        int r;
+        if (mask[i] != TRUTH_BITS || c->n >= MAX_NODES)
+            r = call_classify(c, i);
+        else if (x == seen[i].x)
+            r = 0, add_node(c, seen[i].code, seen[i].bits, x);
+        else if (Py_TYPE(x) == &PyLong_Type)
+            r = fresh_int(c, p, x, &seen[i]);
+        else if ((s = setter_seen(c->k->st, x)) && s->is_quick)
+            r = quick_tensor(c, p, x, s);
+        else
+            r = call_classify(c, i);
+        if (r)
             return -1;
+    }
     if (c->place.type == kDLCPU)
         call_note_sharing(c);
     return 0;

@@ -177,6 +177,8 @@ call_from_signature(Call *c, PyObject *args, PyObject *kwargs, PyObject *keep)
         PyTuple_SetItem(names, i, Py_NewRef(key));
     }
     r = call_bind_names(c, flat, n, names);
+    if (!r && c->arg == flat) /* which is about to go */
+        c->arg = memcpy(c->bound, flat, (size_t)(n + n_kw) * sizeof *flat);
     for (int i = 0; !r && i < c->k->f->n_params; i++)
         r = signature_node(c, i, keep);
 done:

@@ -81,6 +81,33 @@ def test_positions_keywords_and_defaults():
         assert out.tolist() == [7] * 8 + [0] * 8
 
 
+def test_calls_written_alike_again_and_again():
+    """In the parameters' order and not, with an option or a default between, with integers
+    that are the ones of before, equal ones and others."""
+    out = np.zeros(16, np.int32)
+    big = 2**40
+    calls = [
+        (lambda v, n: fill[(1,)](out, v, n=n, BLOCK=16), 4),
+        (lambda v, n: fill[(1,)](out, v, n, BLOCK=16, num_warps=8), 8),
+        (lambda v, n: fill[(1,)](out, num_warps=2, value=v, n=n), 2),
+        (lambda v, n: fill[(1,)](out, n=n, value=v), 4),
+        (lambda v, n: fill[(1,)](out, v, n, 16), 4),
+    ]
+    for v, n in (3, 16), (3, 5), (True, 16), (4, 2), (int("1000"), 16), (1000, 16):
+        for call, num_warps in 2 * calls:
+            out[:] = -7
+            assert call(v, n).metadata.num_warps == num_warps
+            assert out.tolist() == [int(v)] * n + [-7] * (16 - n)
+    wide = np.zeros(16, np.int64)
+    for v in big, 5, big, -big, big:
+        fill[(1,)](wide, v, 16)
+        assert wide[0] == v
+    with pytest.raises(TypeError, match="multiple values"):
+        fill[(1,)](out, 1, 2, n=3, BLOCK=16)
+    with pytest.raises(KeyError, match="did you mean 'num_warps'"):
+        fill[(1,)](out, 1, n=3, BLOCK=16, num_warp=8)
+
+
 def test_names_made_at_run_time_bind():
     out = zeros()
     name = "".join(["val", "ue"])
