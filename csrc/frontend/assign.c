@@ -72,6 +72,10 @@ help_element(Fe *f, Value x)
     else if (x.kind == V_TENSOR)
         err_help(f->c, "blocks are values: tl.where(index == i, value, x) is x with "
                        "another element");
+    else if ((x.kind == V_TUPLE && (x.tuple->keys || !x.tuple->n)) ||
+             (x.kind == V_OBJ && PyDict_Check(x.obj)))
+        err_help(f->c, "dicts and lists are values: {'key': value} and [a, b] are "
+                       "written in one expression");
     else
         err_help(f->c, "tuples are values: (*t[:i], value, *t[i + 1:]) is t with "
                        "another element");

@@ -7,6 +7,7 @@ bi_device_assert(Fe *f, Value *a)
     const char *msg = is_absent(a[1])
                           ? ""
                           : v_const_str(f, a[1], "the message of an assert");
+    f->has_assert = true;
     if (!f->c->opt.debug)
         return v_obj(Py_None);
     Val *cond = fe_tensor(f, a[0], "the condition of an assert"), *mask = NULL;

@@ -19,9 +19,10 @@ dot_operand(Fe *f, Value v, const char *what)
         if (x->type->is_ptr)
             err_help(f->c, "tl.load it first");
         else if (x->type->rank == 1)
-            err_help(f->c,
-                     "the product of two vectors is tl.sum(a * b); a[:, None] is a "
-                     "matrix of one column");
+            err_help(f->c, "of two vectors it is tl.sum(a * b), of a matrix and a "
+                           "vector tl.sum(a * v[None, :], axis=1)");
+        else
+            err_help(f->c, "a block times a number is a * x");
         fe_blame(f, v);
         fail(f, VALUE, "%s of dot must be a block of two or more dimensions, not %s",
              what, ty_str(f->a, x->type));

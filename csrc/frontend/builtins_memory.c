@@ -79,7 +79,9 @@ mask_of(Fe *f, Value v, const Val *p, const char *what)
     if (is_absent(v) || is_py_none(v))
         return NULL;
     if (v.kind == V_OBJ && PyUnicode_Check(v.obj))
-        err_help(f->c, "the order and the scope go by name: sem=.., scope=..");
+        err_help(f->c, strstr(what, "atomic")
+                           ? "the order and the scope go by name: sem=.., scope=.."
+                           : "a mask is True or False of each element: i < n");
     Val *m = fe_tensor(f, v, what);
     if (m->type->is_ptr || m->type->elem != E_I1) {
         const char *text = fe_written(f, v);
@@ -87,8 +89,11 @@ mask_of(Fe *f, Value v, const Val *p, const char *what)
             err_help(f->c, "that is an address: compare what it points to, "
                            "tl.load(p + offsets) != 0");
         else if (v.kind == V_OBJ)
-            err_help(f->c, "a mask is True or False; p + %s is another address",
-                     v_short(f, v));
+            err_help(f->c, "a mask is True or False; offsets are added to the pointer, "
+                           "p + i");
+        else if (m->type->rank && !p->type->rank && elem_is_int(m->type->elem))
+            err_help(f->c, "offsets are added to the pointer: p + %s",
+                     text ? text : "offsets");
         else
             err_help(f->c,
                      text && strchr(text, ' ') ? "compare: (%s) != 0"
@@ -152,6 +157,21 @@ fe_stored_value(Fe *f, Value v, Elem e)
     return fe_cast(f, x, e == E_I1 ? E_I8 : e, ROUND_RTNE);
 }
 
+/* A constant that e has not: 2.7 or -inf of integers, 300 of int8. -1 is all bits of uint8. */
+static void
+warn_constant(Fe *f, Value v, Elem e, const char *what)
+{
+    if (!is_number(v) || !elem_is_int(e) || e == E_I1)
+        return;
+    double d = PyFloat_AsDouble(v.obj), limit = ldexp(1, elem_info[e].bits);
+    PyErr_Clear(); /* of an integer beyond doubles, which no type holds */
+    if (d == trunc(d) && d >= -limit / 2 && d < limit)
+        return;
+    fe_blame(f, v);
+    fe_warn(f, PyExc_UserWarning, "%s is %s, which %s cannot hold", what, v_short(f, v),
+            elem_info[e].tl);
+}
+
 static bool
 is_given(Value v)
 {
@@ -175,10 +195,13 @@ bi_load(Fe *f, Value *a)
     Val *mask = mask_of(f, a[1], p, "the mask of load"), *other = NULL;
     if (!is_absent(a[2]) && !is_py_none(a[2])) {
         if (!mask) {
+            err_help(f->c, "mask=i < n says which elements are read, and other stands "
+                           "for the rest");
             fe_blame(f, a[2]);
             fail(f, VALUE, "other cannot be provided without mask");
         }
         other = fe_tensor(f, a[2], "other");
+        warn_constant(f, a[2], p->type->elem, "other");
     }
     return load_block(f, p, mask, other, a);
 }
@@ -194,6 +217,7 @@ bi_store(Fe *f, Value *a)
         fail(f, VALUE, "boundary_check is for block pointers; use mask");
     }
     Val *v = fe_tensor(f, a[1], "the value of store");
+    warn_constant(f, a[1], p->type->elem, "the value of store");
     Val *mask = mask_of(f, a[2], p, "the mask of store");
     if (!p->type->rank && v->type->rank) {
         err_help(f->c, "add a block of offsets to the pointer: p + tl.arange(..)");

@@ -500,6 +500,8 @@ need_function(Fe *f, Value fn, int n)
     if (jit || (fn.kind == V_OBJ && fe_builtin_of(f, fn.obj)))
         return;
     fe_blame(f, fn);
+    err_help(f->c,
+             "lambda a, b: a + b adds, lambda a, b: tl.maximum(a, b) takes the larger");
     fail(f, TYPE,
          "the combine function of %s must be a function under @jit or a lambda, not %s",
          f->callee, v_describe(f, fn));

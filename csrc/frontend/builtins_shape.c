@@ -6,6 +6,8 @@
 static int
 grid_axis(Fe *f, Value v)
 {
+    if (v.kind == V_OBJ && PyUnicode_Check(v.obj))
+        err_help(f->c, "x, y and z of a grid are the axes 0, 1 and 2");
     int64_t axis = v_const_int(f, v, "axis");
     if (axis < 0 || axis > 2) {
         fe_blame(f, v);
@@ -336,6 +338,8 @@ bi_trans(Fe *f, Value *a)
     int perm[MAX_RANK], rank = v->type->rank;
     if (dims.tuple->n)
         return permuted(f, v, dims, false);
+    if (rank == 1)
+        err_help(f->c, "x[:, None] is a column, x[None, :] a row");
     if (rank < 2)
         fail(f, VALUE, "trans needs two dimensions, not the shape %s",
              ty_shape_str(f->a, v->type));
@@ -457,6 +461,8 @@ cat_lengths(Fe *f, Val *x, Val *y, int dim)
 Value
 bi_cat(Fe *f, Value *a)
 {
+    if (a[0].kind == V_TUPLE)
+        err_help(f->c, "the two blocks are arguments: tl.cat(a, b, dim=0)");
     Val *x = fe_tensor(f, a[0], "input"), *y = fe_tensor(f, a[1], "other");
     warn_reorder(f, a[2]);
     int64_t dim = is_absent(a[3]) ? 0 : v_const_int(f, a[3], "dim");

@@ -597,16 +597,16 @@ is_of_language(Fe *f, Value fn)
     return of && fe_tree(f, of)->is_library;
 }
 
-/* Is o there for more than what it gives? A promise (tl.multiple_of) holds for its argument. */
-static bool
-does_more(const Op *o)
+/* A promise (tl.multiple_of) holds for its argument. */
+bool
+fe_does_more(const Op *o)
 {
     if (op_has(o, OPF_WRITES | OPF_SYNC | OPF_STAYS) || o->op == OP_HINT ||
         (o->op == OP_LOAD && ir_attr(o, ATTR_VOLATILE)))
         return true;
     for (int r = 0; r < o->n_regions; r++)
         for (const Op *p = o->regions[r]->first; p; p = p->next)
-            if (does_more(p))
+            if (fe_does_more(p))
                 return true;
     return false;
 }
@@ -619,7 +619,7 @@ only_computes(const Fe *f, const Block *b, const Op *last)
     if (!o || f->b.block != b)
         return false;
     for (; o; o = o->next)
-        if (does_more(o))
+        if (fe_does_more(o))
             return false;
     return true;
 }
@@ -652,6 +652,22 @@ warn_dropped(Fe *f, const Node *n, Value fn, Value r)
         "what %s.%s(%s) gives is not used, and a tensor is a value, which no method "
         "changes: write %s%s.%s(%s)",
         of, n->a->name, args, set, of, n->a->name, args);
+}
+
+/* h(v) where all that h does is to assign to its own names, v += 2. */
+static void
+warn_in_place(Fe *f, Value fn, Value r)
+{
+    FeFunction *of = fe_as_function(f, fn);
+    const Tree *t = of && is_py_none(r) ? fe_tree(f, of) : NULL;
+    for (int i = 0; t && i < t->n_body; i++)
+        if (t->body[i]->kind != AST_Assign && t->body[i]->kind != AST_AugAssign)
+            return;
+    if (t)
+        fe_warn(f, PyExc_UserWarning,
+                "%s() changes nothing: its parameters are names of its own, so it "
+                "returns the value, and x = %s(x) keeps it",
+                t->name, t->name);
 }
 
 Value
@@ -692,9 +708,12 @@ fe_call(Fe *f, Node *n)
     Value r = call_any(f, fn, g.args.n, g.args.n ? g.args.at : NEW(f->a, Value), g.kw.n,
                        g.kw.at, g.kw_args.at);
     f->call = NULL;
-    if (is_dropped && only_computes(f, block, last) && is_of_language(f, fn)) {
+    if (is_dropped && only_computes(f, block, last)) {
         fe_at(f, n);
-        warn_dropped(f, n, fn, r);
+        if (is_of_language(f, fn))
+            warn_dropped(f, n, fn, r);
+        else
+            warn_in_place(f, fn, r);
     }
     return r;
 }

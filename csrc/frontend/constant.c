@@ -77,9 +77,8 @@ dtype_elem(Fe *f, PyObject *dtype, Elem *e)
     return false;
 }
 
-/* o is no dtype of ours: "float16", torch.float16, numpy.float16, float .. */
-static void
-help_dtype(Fe *f, PyObject *o)
+void
+fe_help_dtype(Fe *f, PyObject *o)
 {
     if (PyLong_Check(o) || PyFloat_Check(o)) {
         err_help(f->c, "by name the order is free: dtype=tl.float32");
@@ -115,7 +114,7 @@ v_elem(Fe *f, Value v, const char *what)
         o = fe_own(f, PyObject_GetAttrString(o, "element_ty"));
     if (!fe_is_instance(f, o, f->cls_dtype) || fe_is_instance(f, o, f->cls_pointer)) {
         fe_blame(f, v);
-        help_dtype(f, o);
+        fe_help_dtype(f, o);
         fail(f, TYPE, "%s must be a dtype such as tl.float32, not %s", what,
              v_describe(f, v_obj(o)));
     }

@@ -239,6 +239,8 @@ int64_t v_const_int(Fe *f, Value v, const char *what);
 bool v_const_bool(Fe *f, Value v, const char *what);
 const char *v_const_str(Fe *f, Value v, const char *what);
 Elem v_elem(Fe *f, Value v, const char *what); /* a dtype */
+/* o is no dtype of ours: "float16", torch.float16, numpy.float16, float .. */
+void fe_help_dtype(Fe *f, PyObject *o);
 /* A block shape: a tuple of sides of 1 and more; returns the rank. */
 int v_shape(Fe *f, Value v, int32_t *shape, const char *what);
 void fe_check_shape(Fe *f, int rank, const int32_t *shape);
@@ -314,6 +316,7 @@ struct Fe {
     const Node *dropped;  /* an expression that is a statement: nobody uses its value */
     bool is_method;       /* it was written x.callee(..) */
     bool no_overflow_checks; /* tl.add(.., sanitize_overflow=False) */
+    bool has_assert;         /* a device_assert, compiled or not */
     Map trees;               /* FeFunction * -> Tree * */
     Map nested;              /* Node * of a def -> FeFunction * */
     Map builtins;            /* PyObject * -> Builtin * */
@@ -362,6 +365,8 @@ fe_at(Fe *f, const Node *n)
 void fe_blame(Fe *f, Value v);
 /* The node of element i of the operand v, when that is written as a tuple; or NULL. */
 const Node *fe_element_node(Fe *f, Value v, int i);
+/* Is o there for more than what it gives? */
+bool fe_does_more(const Op *o);
 /* Says how a kernel may come to call the function o of Python's. */
 void fe_help_function(Fe *f, PyObject *o);
 const char *fe_text(Fe *f, const Node *n); /* as written, when short; else NULL */

@@ -191,6 +191,22 @@ new_run(Comp *c, const FeEnv *env)
     return f;
 }
 
+/* z = x + y was to write z. What asserts would check counts, though they are not compiled. */
+static void
+warn_no_effect(Fe *f)
+{
+    bool reads = false, does = f->has_assert;
+    for (const Op *o = f->func->body->first; o; o = o->next) {
+        reads |= o->op == OP_LOAD;
+        does |= fe_does_more(o);
+    }
+    if (reads && !does)
+        fe_warn(f, PyExc_UserWarning,
+                "%s() writes nothing: 'z = ..' gives a name a value, and "
+                "tl.store(z + i, ..) writes to memory",
+                f->frame->tree->name);
+}
+
 /* A constexpr has a variant for each of its values, whatever the decorator asks. */
 static void
 check_specialized(Fe *f, const FeFunction *fn, const Loc *at)
@@ -243,6 +259,7 @@ fe_kernel(Comp *c, const FeEnv *env, FeFunction *fn, const ArgSpec *args, int n_
     Value v = fe_body(f);
     f->b.loc = loc;
     fe_mark_return(f, v);
+    warn_no_effect(f);
     ir_op(&f->b, OP_RETURN, 0, NULL, 0, NULL);
     fe_check_refused(f);
     size_t n;

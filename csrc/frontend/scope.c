@@ -110,10 +110,17 @@ not_defined(Fe *f, const Node *n, const Frame *fr, int slot)
         err_help(f->c, "'%s' gets its value further down", n->name);
     else {
         const char *near = suggest(f, n->name);
+        const char *here =
+            strcmp(n->name, "cuda")
+                ? fe_other_name(n->name)
+                : "tl.program_id(axis) and tl.arange(0, N) for an index; "
+                  "blocks need no shared memory of their own";
         if (fe_has_attr(f, f->env->language, n->name))
             err_help(f->c, "did you mean tl.%s?", n->name);
         else if (near)
             err_help(f->c, "did you mean '%s'?", near);
+        else if (here)
+            err_help(f->c, "here it is %s", here);
     }
     const char *const *two = slot >= 0 ? fr->two[slot].of : NULL;
     if (two && two[0])
@@ -187,12 +194,14 @@ fe_name(Fe *f, const Node *n)
             if (PyLong_Check(o) || PyFloat_Check(o) || PyUnicode_Check(o))
                 err_help(f->c, "write %s = tl.constexpr(%s), or pass it as an argument",
                          n->name, v_short(f, v_obj(o)));
-            else if (PyType_Check(o))
-                err_help(f->c,
-                         "kernels know named tuples and @aggregate; of an Enum, or a "
-                         "class of constants, make tl.constexpr(%s)",
-                         n->name);
-            else if (PyCallable_Check(o))
+            else if (PyType_Check(o)) {
+                fe_help_dtype(f, o);
+                if (!f->c->pending_help)
+                    err_help(f->c,
+                             "kernels know named tuples and @aggregate; of an Enum, or "
+                             "a class of constants, make tl.constexpr(%s)",
+                             n->name);
+            } else if (PyCallable_Check(o))
                 fe_help_function(f, o);
             else if (fe_has_attr(f, o, "shape"))
                 err_help(f->c, "an array is passed as an argument");

@@ -85,6 +85,8 @@ check_operand(Fe *f, Value v, const char *op)
         fe_blame(f, v);
         if (v.kind == V_BLOCK_PTR && !v.bp->is_desc)
             err_help(f->c, "tl.advance(p, offsets) moves a block pointer");
+        else if (v.kind == V_BLOCK_PTR)
+            err_help(f->c, "d.load([i, j]) says where the block starts");
         else if (v.kind == V_OBJ && PyObject_HasAttrString(v.obj, "item"))
             err_help(f->c, "a constexpr parameter takes a number: pass x.item()");
         else if (v.kind == V_TUPLE)
@@ -357,7 +359,8 @@ pointer_op(Fe *f, Operator o, Value a, Value b)
                            "block of offsets");
         else
             err_help(f->c,
-                     "only integers can be added to or subtracted from a pointer");
+                     "only integers can be added to or subtracted from a pointer; "
+                     "tl.load(p) is the value that it points to");
         fail(f, TYPE, "'%s' cannot combine %s and %s", opr_text[o], fe_who(f, a),
              fe_who(f, b));
     }
@@ -643,6 +646,9 @@ fe_unary(Fe *f, Operator o, Value a)
         fail(f, TYPE, "'%s' is not available on %s", opr_text[o],
              v_describe(f, v_val(x)));
     }
+    if (o == OPR_USub && e == E_I1)
+        fe_warn(f, PyExc_UserWarning,
+                "'-' leaves an int1 as it is: '~' turns True and False around");
     if (o == OPR_USub)
         return v_val(ir_un(&f->b, OP_NEG, x));
     if (o == OPR_Not && e != E_I1) {
@@ -650,6 +656,25 @@ fe_unary(Fe *f, Operator o, Value a)
         fail(f, TYPE, "'not' works on int1, not on %s", ty_str(f->a, x->type));
     }
     return v_val(ir_bin(&f->b, OP_XOR, x, ir_const_int(&f->b, x->type, -1)));
+}
+
+/* A dtype is equal to dtypes alone, and that of a pointer to those of pointers. */
+static void
+warn_dtype(Fe *f, PyObject *a, PyObject *b)
+{
+    bool is_swapped = !fe_is_instance(f, a, f->cls_dtype);
+    PyObject *dtype = is_swapped ? b : a, *other = is_swapped ? a : b;
+    if (!fe_is_instance(f, dtype, f->cls_dtype) || other == Py_None)
+        return;
+    if (!fe_is_instance(f, other, f->cls_dtype))
+        fe_warn(f, PyExc_UserWarning,
+                "a dtype is never equal to %s: compare it with one such as tl.float32",
+                v_describe(f, v_obj(other)));
+    else if (fe_is_instance(f, dtype, f->cls_pointer) !=
+             fe_is_instance(f, other, f->cls_pointer))
+        fe_warn(f, PyExc_UserWarning,
+                "the dtype of a pointer is never equal to that of a number: compare "
+                "p.dtype.element_ty");
 }
 
 Value
@@ -665,8 +690,10 @@ fe_compare(Fe *f, Operator o, Value a, Value b)
         return r;
     fe_watch_operand(f, a);
     fe_watch_operand(f, b);
-    if (a.kind == V_OBJ && b.kind == V_OBJ)
+    if (a.kind == V_OBJ && b.kind == V_OBJ) {
+        warn_dtype(f, a.obj, b.obj);
         return v_from_py(f, fe_own(f, PyObject_RichCompare(a.obj, b.obj, py_ops[at])));
+    }
     if (a.kind == V_TUPLE || b.kind == V_TUPLE) {
         if (o != OPR_Eq && o != OPR_NotEq) {
             err_help(f->c, "t[0] is the first of a tuple's elements");
@@ -724,7 +751,12 @@ fe_condition(Fe *f, Value v, const char *of)
     if (x->type->rank) {
         if (ty_numel(x->type) != 1) {
             if (!f->c->pending_help)
-                err_help(f->c, "tl.where(condition, a, b) chooses element by element");
+                err_help(f->c,
+                         strstr(of, "while")
+                             ? "tl.max(condition.to(tl.int32), 0) != 0 asks whether "
+                               "any of them is true"
+                             : "tl.where(condition, a, b) chooses element by element, "
+                               "mask= of tl.load and tl.store leaves elements out");
             err_at(f->c, f->b.loc, CONDITION,
                    str_printf(f->a, "%s must be a scalar, not a block of shape %s", of,
                               ty_shape_str(f->a, x->type)));

@@ -47,13 +47,15 @@ edit_distance(const char *a, const char *b)
     return d[n % 3][m];
 }
 
-/* a and b but for capitals, or one with more words behind: BLOCK of block and BLOCK_SIZE. */
+/* a and b but for capitals, one with more words behind, BLOCK of block and BLOCK_SIZE, or
+ * one cut short after three letters, eps of epsilon. */
 static bool
 is_same_word(const char *a, const char *b)
 {
-    while (*a && *b && (*a | 32) == (*b | 32))
+    int n = 0;
+    for (; *a && *b && (*a | 32) == (*b | 32); n++)
         a++, b++;
-    return (!*a && !*b) || (!*a && *b == '_') || (!*b && *a == '_');
+    return *a ? !*b && (n > 2 || *a == '_') : !*b || n > 2 || *b == '_';
 }
 
 /* Any letter is as near as any other: X is x, or else short for X_ptr. */

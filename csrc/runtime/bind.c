@@ -181,6 +181,23 @@ unknown_keyword(const Call *c, PyObject *name)
                             "%s() has no parameter or option '%s'; did you mean '%s'?",
                             c->k->f->name, s, best),
                -1;
+    static const char *const others[][2] = {
+        {"grid", "the grid stands in brackets, k[grid](..)"},
+        {"block",
+         "num_warps=4 are 128 threads, and blocks are tl.constexpr parameters"},
+        {"threads", "num_warps=4 are 128 threads"},
+        {"num_threads", "num_warps=4 are 128 threads"},
+        {"block_dim", "num_warps=4 are 128 threads"},
+        {"threads_per_block", "num_warps=4 are 128 threads"},
+        {"shared_mem", "the compiler counts shared memory itself"},
+        {"smem", "the compiler counts shared memory itself"},
+    };
+    for (size_t i = 0; i < COUNT(others); i++)
+        if (!strcmp(s, others[i][0]))
+            return PyErr_Format(PyExc_KeyError,
+                                "%s() has no parameter or option '%s': %s",
+                                c->k->f->name, s, others[i][1]),
+                   -1;
     PyObject *list = PyList_New(0), *comma = PyUnicode_FromString(", "), *text = NULL;
     for (int i = 0; list && i < c->k->f->n_params; i++)
         if (PyList_Append(list, c->k->names[i]))

@@ -115,6 +115,7 @@ bad_elem(const char *name)
             ? ": x.view(numpy.int64) has its numbers"
         : strstr(name, "float128") || strstr(name, "longdouble")
             ? ": x.astype(numpy.float64) is the widest there is"
+        : !strncmp(name, "[(", 2) ? ": x['field'] is an array of one of its fields"
         : !strcmp(name, "object") || strstr(name, "<U") || strstr(name, "|S")
             ? ": kernels compute with numbers, and x.astype(numpy.float32) makes them of "
               "what can be read as such"

@@ -19,6 +19,11 @@ grid_side(PyObject *item, int32_t *out)
         if (!PyErr_ExceptionMatches(PyExc_TypeError))
             return -1;
         PyErr_Clear();
+        if (PyObject_HasAttrString(item, "shape"))
+            return PyErr_SetString(PyExc_TypeError,
+                                   "a grid is made of integers, not of an array: "
+                                   "(cdiv(n, BLOCK),), or tuple(x) of what is short"),
+                   -1;
         return PyErr_Format(
                    PyExc_TypeError, "the sides of a grid must be integers, not %R%s",
                    item,

@@ -290,6 +290,26 @@ type_with_article(PyObject *x, char *buf, size_t size)
     return buf;
 }
 
+/* How torch makes a tensor with memory of its own of what has none, or not its numbers there. */
+static const char *
+readable_of(PyObject *x)
+{
+    static const char *const rows[][2] = {
+        {"is_sparse", ". It is sparse: x.to_dense(), or x.indices() and x.values()"},
+        {"is_meta", ". It has a shape and no memory: make it on a real device"},
+        {"is_quantized", ". x.int_repr() has its integers, x.dequantize() its numbers"},
+    };
+    const char *text = "";
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        PyObject *is = PyObject_GetAttrString(x, rows[i][0]);
+        if (is == Py_True)
+            text = rows[i][1];
+        Py_XDECREF(is);
+        PyErr_Clear();
+    }
+    return text;
+}
+
 /* A tensor could not be read, and an exception says why: it becomes one that names the
  * argument, without the stack of the library that the tensor is from. Always -1. */
 static int
@@ -306,8 +326,9 @@ unreadable(const FeParam *p, PyObject *x)
     char name[80], line[300];
     snprintf(line, sizeof line, "%.*s", s ? (int)strcspn(s, "\n") : 1, s ? s : "?");
     PyErr_Clear();
-    PyErr_Format(PyExc_TypeError, "argument '%U' is %s that kernels cannot read: %s",
-                 p->name, type_with_article(x, name, sizeof name), line);
+    PyErr_Format(PyExc_TypeError, "argument '%U' is %s that kernels cannot read: %s%s",
+                 p->name, type_with_article(x, name, sizeof name), line,
+                 readable_of(x));
     Py_XDECREF(text);
     Py_XDECREF(type);
     Py_XDECREF(value);
@@ -564,7 +585,13 @@ instead_of(PyObject *x)
 {
     if (PyList_Check(x))
         return ". Make it a tuple, or a tensor when it is data";
-    if (PyUnicode_Check(x) || PyDict_Check(x))
+    if (PyDict_Check(x))
+        return ". Make each of its values an argument, or a NamedTuple of them";
+    if (PyObject_HasAttrString(x, "__code__"))
+        return ". Put it under @jit, and annotate the parameter tl.constexpr";
+    if (PyObject_HasAttrString(x, "to_numpy"))
+        return ". x.to_numpy() is an array of its values";
+    if (PyUnicode_Check(x))
         return ". For a compile-time value annotate it tl.constexpr";
     if (PyObject_CheckBuffer(x) && !PyBytes_Check(x))
         return ". numpy.asarray() makes an array of its memory, without a copy";

@@ -23,8 +23,8 @@ from functools import partial
 from typing import Any
 
 from tegula import _core, knobs
+from tegula import configs as checks
 from tegula.configs import Config as Config
-from tegula.configs import check_values, no_parameter, without_amd
 from tegula.errors import (
     AutotunerError,
     CompileError,
@@ -81,9 +81,11 @@ class Autotuner(KernelInterface):
             if not hasattr(config, "all_kwargs"):
                 text = f"configs holds Config(kwargs, num_warps=..), not {config!r}"
                 raise TypeError(text)
-        self.configs = without_amd(self.configs, self.arg_names)
+        self.configs = checks.without_amd(self.configs, self.arg_names)
         for config in () if prune_configs_by else self.configs:  # it may drop them
-            check_values("@autotune's Config", config.kwargs, self.base_fn, arg_names)
+            checks.check_values(
+                "@autotune's Config", config.kwargs, self.base_fn, arg_names
+            )
         self.keys = self._checked_key(key)
         self.cache: dict[tuple[Any, ...], Config] = {}
         # What a launch looks up: (key of cache, config) by values and types of arguments.
@@ -111,6 +113,7 @@ class Autotuner(KernelInterface):
         self.pre_hook = pre_hook or self._default_pre_hook
         self.post_hook = post_hook or self._default_post_hook
         prune = prune_configs_by or {}
+        checks.check_prune(prune)
         self.perf_model = prune.get("perf_model")
         self.configs_top_k = prune.get("top_k", 1.0)
         self.early_config_prune = prune.get("early_config_prune")
@@ -134,9 +137,8 @@ class Autotuner(KernelInterface):
             raise TypeError(f"@autotune: key is a list of names: key=[{key!r}]")
         for name in key:
             if name not in self.arg_names:
-                text = (
-                    f"@autotune: key {no_parameter(name, self.base_fn, self.arg_names)}"
-                )
+                what = checks.no_parameter(name, self.base_fn, self.arg_names)
+                text = f"@autotune: key {what}"
                 if not hasattr(sys.modules.get("triton"), "__tegula_version__"):
                     raise ValueError(text)
                 warnings.warn(text, UserWarning, stacklevel=4)
@@ -408,7 +410,8 @@ class Autotuner(KernelInterface):
     def prune_configs(self, kwargs: dict[str, Any]) -> list[Config]:
         configs = self.configs
         if self.early_config_prune:
-            configs = self.early_config_prune(configs, self.nargs, **kwargs)
+            prune = self.early_config_prune
+            configs = checks.prune_early(prune, configs, self.nargs, kwargs)
             if not configs:
                 raise AutotunerError("early_config_prune left no configuration")
         if self.perf_model:
@@ -449,9 +452,15 @@ class Autotuner(KernelInterface):
                 return config
         except KeyError:
             pass
+        except TypeError:  # NumPy's arrays have no hash
+            checks.check_tensor_key(
+                keys, zip(self.arg_names, args, strict=False), kwargs, True
+            )
+            raise
         self.nargs = dict(zip(self.arg_names, args, strict=False))
         key = self._key(kwargs)
         if key not in self.cache:
+            checks.check_tensor_key(keys, self.nargs.items(), kwargs, False)
             configs = self.prune_configs(kwargs)
             kept = self._from_disk(key, configs)
             self.cache[key] = kept or self._tuned(key, configs, args, kwargs)
@@ -658,7 +667,7 @@ class Heuristics(KernelInterface):
                 "heuristics takes a dict of functions, {name: lambda args: ..}, "
                 f"not {values!r}"
             )
-        check_values("@heuristics", values, fn, self.arg_names)
+        checks.check_values("@heuristics", values, fn, self.arg_names)
         for name, compute in values.items():
             if not callable(compute):
                 raise TypeError(
@@ -681,15 +690,6 @@ class Heuristics(KernelInterface):
                 )
                 raise
         return self.fn.run(*args, **kwargs)
-
-
-def _check_kernel(fn: Any, decorator: str) -> None:
-    if not hasattr(fn, "arg_names"):
-        name = getattr(fn, "__name__", repr(fn))
-        raise TypeError(
-            f"@{decorator} takes a kernel, and {name} is none: @jit stands below it, "
-            f"next to the function"
-        )
 
 
 def autotune(
@@ -746,7 +746,7 @@ def autotune(
     """
 
     def decorator(fn: Any) -> Autotuner:
-        _check_kernel(fn, "autotune")
+        checks.check_kernel(fn, "autotune")
         tuner = Autotuner(
             fn,
             fn.arg_names,
@@ -788,7 +788,7 @@ def heuristics(values: dict[str, Callable[..., Any]]) -> Callable[[Any], Heurist
     """
 
     def decorator(fn: Any) -> Heuristics:
-        _check_kernel(fn, "heuristics")
+        checks.check_kernel(fn, "heuristics")
         return Heuristics(fn, fn.arg_names, values)
 
     return decorator

@@ -282,6 +282,12 @@ def compile(
         from tegula.ir_source import IRSource
 
         src = IRSource(src)
+    if hasattr(src, "arg_names"):
+        name = src.__name__
+        raise TypeError(
+            f"compile() takes ASTSource({name}, {{'x': '*fp32', ..}}), not a kernel; "
+            f"{name}.warmup(.., grid=(1,)) compiles for arguments"
+        )
     if target is None:
         from tegula import driver
 

@@ -42,6 +42,59 @@ def check_values(
             raise ValueError(f"{whose}: {no_parameter(name, fn, arg_names)}")
 
 
+_PRUNE = ("early_config_prune", "perf_model", "top_k")
+
+
+def check_prune(names: Iterable[str]) -> None:
+    for name in names:
+        if name not in _PRUNE:
+            warnings.warn(
+                f"@autotune: prune_configs_by has no {name!r}{did_you_mean(name, _PRUNE)}",
+                UserWarning,
+                stacklevel=4,
+            )
+
+
+def prune_early(
+    prune: Callable[..., Any], configs: Any, named: Any, kwargs: dict[str, Any]
+) -> Any:
+    try:
+        return prune(configs, named, **kwargs)
+    except TypeError as e:
+        e.add_note(
+            "early_config_prune(configs, named_args, **kwargs) is called with the "
+            f"keywords of the launch: {', '.join(kwargs)}"
+        )
+        raise
+
+
+def check_tensor_key(
+    keys: Iterable[str],
+    named: Iterable[tuple[str, Any]],
+    kwargs: dict[str, Any],
+    is_error: bool,
+) -> None:
+    """A tensor that has a hash, as torch's, is a key of its own: that is only warned of."""
+    for name, value in (*named, *kwargs.items()):
+        if name in keys and getattr(value, "shape", None):
+            text = (
+                f"@autotune: key {name!r} is a tensor, and each tensor would be tuned "
+                "for anew: key= names sizes; types of tensors count without it"
+            )
+            if is_error:
+                raise TypeError(text) from None
+            warnings.warn(text, UserWarning, stacklevel=5)
+
+
+def check_kernel(fn: Any, decorator: str) -> None:
+    if not hasattr(fn, "arg_names"):
+        name = getattr(fn, "__name__", repr(fn))
+        raise TypeError(
+            f"@{decorator} takes a kernel, and {name} is none: @jit stands below it, "
+            f"next to the function"
+        )
+
+
 class Config:
     """One configuration to try: values for parameters, and launch options.
 
@@ -54,9 +107,10 @@ class Config:
         def __new__(cls, *args, **given):
             for name in given if cls is Config else ():
                 if name != "kwargs" and name not in _OPTIONS:
+                    more = f": a dict gives parameters values, Config({{{name!r}: ..}})"
                     raise TypeError(
                         f"Config() has no option {name!r} for a launch"
-                        f"{did_you_mean(name, _OPTIONS)}"
+                        f"{did_you_mean(name, _OPTIONS) or more}"
                     )
             return super().__new__(cls)
 

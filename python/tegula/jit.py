@@ -456,6 +456,7 @@ def jit(
     debug: bool | None = None,
     noinline: bool | None = None,
     interpret: bool | None = None,
+    **others: Any,
 ) -> Any:
     """Compile a function written in ``tegula.language``.
 
@@ -489,9 +490,17 @@ def jit(
     [1.0, 1.0, 1.0, 1.0, 1.0]
     """
 
+    for name in others:
+        raise TypeError(
+            f"jit() takes no {name!r}: options are given at the launch, "
+            "k[grid](.., num_warps=4), or by a Config of @autotune"
+        )
+
     def make(f: Callable[..., Any]) -> JITFunction[Any]:
         if isinstance(f, JITFunction):
             return f
+        if isinstance(f, (staticmethod, classmethod)):
+            raise TypeError("@jit stands below @staticmethod, next to the function")
         if not hasattr(f, "__code__"):
             raise TypeError(f"@jit needs a Python function, not {f!r}")
         return JITFunction(

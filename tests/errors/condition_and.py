@@ -19,4 +19,4 @@ def run():
 # condition_and.py:10:8: CompileError[CONDITION]: the condition of an if must be a scalar, not a block of shape [64]
 #     if i > 3 and i < 9:
 #        ^~~~~~~~~~~~~~~
-#   help: tl.where(condition, a, b) chooses element by element
+#   help: tl.where(condition, a, b) chooses element by element, mask= of tl.load and tl.store leaves elements out

@@ -19,4 +19,4 @@ def run():
 # condition_chain.py:10:8: CompileError[CONDITION]: the condition of an if must be a scalar, not a block of shape [16]
 #     if 0 < i < n:
 #        ^~~~~~~~~
-#   help: tl.where(condition, a, b) chooses element by element
+#   help: tl.where(condition, a, b) chooses element by element, mask= of tl.load and tl.store leaves elements out

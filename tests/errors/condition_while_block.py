@@ -19,4 +19,4 @@ def run():
 # condition_while_block.py:10:11: CompileError[CONDITION]: the condition of a while must be a scalar, not a block of shape [16]
 #     while i < n:
 #           ^~~~~
-#   help: tl.where(condition, a, b) chooses element by element
+#   help: tl.max(condition.to(tl.int32), 0) != 0 asks whether any of them is true

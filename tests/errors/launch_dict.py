@@ -17,4 +17,4 @@ def run():
 
 
 # ----
-# TypeError: argument 'n': a dict cannot be passed to a kernel; parameters take tensors, int, float, bool, None and tuples of them. For a compile-time value annotate it tl.constexpr
+# TypeError: argument 'n': a dict cannot be passed to a kernel; parameters take tensors, int, float, bool, None and tuples of them. Make each of its values an argument, or a NamedTuple of them

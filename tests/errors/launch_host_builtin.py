@@ -15,4 +15,4 @@ def run():
 
 
 # ----
-# ValueError: a function of tegula.language was called outside of a kernel: did you forget @triton.jit (here: @tegula.jit) on the caller?
+# ValueError: tegula.language.arange() was called outside of a kernel: did you forget @triton.jit (here: @tegula.jit) on the caller?

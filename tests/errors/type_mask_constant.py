@@ -17,4 +17,4 @@ def run():
 # type_mask_constant.py:9:28: CompileError[TYPE]: the mask of load must be of int1, not i32
 #     tl.store(x, tl.load(x, 3))
 #                            ^
-#   help: a mask is True or False; p + 3 is another address
+#   help: a mask is True or False; offsets are added to the pointer, p + i

@@ -17,3 +17,4 @@ def run():
 # type_reduce_function.py:9:48: CompileError[TYPE]: the combine function of reduce must be a function under @jit or a lambda, not the constant str 'add'
 #     tl.store(x, tl.reduce(tl.arange(0, 16), 0, "add"))
 #                                                ^~~~~
+#   help: lambda a, b: a + b adds, lambda a, b: tl.maximum(a, b) takes the larger

@@ -18,4 +18,4 @@ def run():
 # value_dot_rank.py:10:24: CompileError[VALUE]: the first operand of dot must be a block of two or more dimensions, not f16[64]
 #     tl.store(x, tl.sum(tl.dot(a, a)))
 #                        ^~~~~~~~~~~~
-#   help: the product of two vectors is tl.sum(a * b); a[:, None] is a matrix of one column
+#   help: of two vectors it is tl.sum(a * b), of a matrix and a vector tl.sum(a * v[None, :], axis=1)

@@ -18,3 +18,4 @@ def run():
 # value_trans_rank.py:9:9: CompileError[VALUE]: trans needs two dimensions, not the shape [16]
 #     a = tl.trans(tl.arange(0, 16))
 #         ^~~~~~~~~~~~~~~~~~~~~~~~~~
+#   help: x[:, None] is a column, x[None, :] a row

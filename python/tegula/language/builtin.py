@@ -88,7 +88,10 @@ def outside() -> Any:
 
         stub = sys._getframe(1)
         return call(stub.f_code.co_name, stub.f_locals)
+    name = sys._getframe(1).f_code.co_name
+    both = ("cdiv", "next_power_of_2")
     raise ValueError(
-        "a function of tegula.language was called outside of a kernel: "
+        f"tegula.language.{name}() was called outside of a kernel: "
         "did you forget @triton.jit (here: @tegula.jit) on the caller?"
+        + (f" The host has tegula.{name}()." if name in both else "")
     )

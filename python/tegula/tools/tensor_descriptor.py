@@ -98,6 +98,8 @@ class TensorDescriptor:
         if not 1 <= rank <= 5:
             raise AssertionError(f"a descriptor has 1 to 5 sides, not {rank}")
         for name in ("strides", "block_shape"):
+            if not isinstance(getattr(self, name), Sequence):
+                raise TypeError(f"{name} is a list with a number for each side")
             n = len(getattr(self, name))
             if n != rank:
                 raise AssertionError(f"{name} has {n} sides, shape has {rank}")
