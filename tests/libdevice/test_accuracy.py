@@ -1,13 +1,15 @@
 """Accuracy against mpmath: the bounds that the docstrings state."""
+# ruff: noqa: E402
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
-import mpmath
 import numpy as np
 import pytest
+
+mpmath = pytest.importorskip("mpmath")
 from accuracy import CASES, Case, distance, guarded, samples
 from calling import on, same
 from mpmath import mpf

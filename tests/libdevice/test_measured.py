@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import measure  # finds simulated, too
 import pytest
+
+pytest.importorskip("mpmath")
+import measure  # finds simulated, too
 import simulated
 from bounds import CASTS, FLOAT32, HALVES, INF
 
