@@ -124,6 +124,30 @@ warn(Compiled *v, const Call *c, const HostStray *s)
                             s->note.pid[1], s->note.pid[2], v->kernel->f->name);
 }
 
+/* k[4, 128], as in CUDA, makes 128 programs do the same where a kernel does not ask for axis 1.
+ * What is added up, printed or done by assembly may be meant. 0, or -1 with an exception. */
+static int
+warn_same(const Compiled *v, const Grid *g)
+{
+    static const char *const meant[] = {"atomic", "print", "asm"};
+    const char *tir = (const char *)binary_stage(&v->bin, TRIAL_STAGE)->data;
+    for (size_t i = 0; i < COUNT(meant); i++)
+        if (strstr(tir, meant[i]))
+            return 0;
+    for (int axis = 0; axis < 3 && strstr(tir, "store "); axis++) {
+        char asks[] = "program_id {axis=0";
+        asks[sizeof asks - 2] = (char)('0' + axis);
+        if (g->dim[axis] > 1 && !strstr(tir, asks))
+            return PyErr_WarnFormat(
+                PyExc_UserWarning, 1,
+                "%d programs do the same: the grid has axis %d, and %s() does not ask "
+                "for tl.program_id(%d)%s",
+                (int)g->dim[axis], axis, v->kernel->f->name, axis,
+                axis ? "; the threads of one are num_warps=" : "");
+    }
+    return 0;
+}
+
 /* The code has run without fault: it may stay. */
 static void
 pass(Compiled *v, Trial *t)
@@ -140,6 +164,8 @@ trial_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
 {
     Trial *t = v->trial;
     HostStray stray = {.loads_are_fine = true};
+    if (!t->is_over && warn_same(v, g))
+        return -1;
     t->n_running++; /* under the GIL, as all here but the run */
     int r = t->code.jit ? 0 : compile(v, c, t);
     if (!r)
