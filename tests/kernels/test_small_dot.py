@@ -71,6 +71,28 @@ def test_blocks_smaller_than_an_instruction(target, rng, dtype):
         np.testing.assert_allclose(got, want, rtol=tol, atol=tol * 50)
 
 
+@triton.jit
+def loop_kernel(
+    a_ptr, b_ptr, c_ptr, k_end, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr
+):
+    m, n, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    c = tl.zeros((M, N), tl.float32)
+    for at in range(0, k_end, K):
+        a = tl.load(a_ptr + m[:, None] * k_end + at + k[None, :])
+        c += tl.dot(a, tl.load(b_ptr + (at + k)[:, None] * N + n[None, :]))
+    tl.store(c_ptr + m[:, None] * N + n[None, :], c)
+
+
+@pytest.mark.parametrize("shape", [(64, 1, 16), (1, 64, 16), (64, 64, 1), (64, 1, 1)])
+def test_a_loop_over_blocks_with_a_side_of_one(target, rng, shape):
+    m, n, k = shape
+    a = rng.integers(-9, 9, (m, 4 * k)).astype(np.float16)
+    b = rng.integers(-9, 9, (4 * k, n)).astype(np.float16)
+    c = np.full((m, n), np.nan, np.float32)
+    loop_kernel[(1,)](a, b, c, 4 * k, M=m, N=n, K=k)
+    np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32))
+
+
 @pytest.mark.parametrize("dtype", ["float16", "float64"])
 def test_what_fills_up_meets_no_infinity(target, dtype):
     """Of blocks short along K: no lane multiplies an element by another's padding."""

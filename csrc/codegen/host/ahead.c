@@ -197,8 +197,8 @@ host_note_row(Host *h, const Group *g, const Node *n, Lv p)
         return;
     Lv row = ll_i64(l, 0);
     for (int d = 0; d < t->rank; d++) {
-        if (d == along)
-            continue;
+        if (d == along || t->shape[d] == 1)
+            continue; /* what is loaded before the loop of a dim of one has no index of it */
         row = LLVMBuildMul(l->b, row, ll_i64(l, t->shape[d]), "");
         if (n->map.at[d] != NO_DIM)
             row = LLVMBuildAdd(l->b, row, g->index[n->map.at[d]], "");
