@@ -463,9 +463,13 @@ call_object(Fe *f, PyObject *o, int n, const Value *args, int n_kw,
             err_at(f->c, f->b.loc, ARGUMENT, v_short(f, v_obj(o)),
                    "it takes one argument");
         Value to = fe_read(f, args[0]);
-        if (to.kind == V_OBJ && fe_is_instance(f, to.obj, f->cls_dtype))
+        const char *dot = to.kind == V_OBJ && fe_is_instance(f, to.obj, f->cls_dtype)
+                              ? strrchr(v_short(f, to),
+                                        '.') /* of no pointer or block */
+                              : NULL;
+        if (dot)
             err_help(f->c, "x.to(tl.%s) converts a tensor; x.dtype is its type",
-                     strrchr(v_short(f, to), '.') + 1);
+                     dot + 1);
         Value full[3] = {v_tuple(f, 0, NULL), args[0], v_obj(o)};
         if (fe_read(f, args[0]).kind == V_TENSOR)
             return fe_cast_value(f, args[0], v_obj(o), (Value){0}, false);
