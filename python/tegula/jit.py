@@ -73,6 +73,9 @@ class KernelInterface:
         """
         return partial(self.run, grid=grid, warmup=False)
 
+    # Anything is a grid, so `x in kernel` and `list(kernel)` would never end.
+    __iter__ = None
+
     def warmup(self, *args: Any, grid: Any = None, **kwargs: Any) -> Any:
         return self.run(*args, grid=grid, warmup=True, **kwargs)
 

@@ -297,6 +297,24 @@ def test_constants_are_bounded(what):
         of_text(TEXTS[what]).lower("*i32")
 
 
+def test_a_function_holds_nothing() -> None:
+    """Every object is a grid to `function[..]`, so its elements had no end."""
+    with pytest.raises(TypeError, match="not iterable"):
+        iter(helper_of_one)
+    with pytest.raises(tegula.CompileError, match="JITFunction"):
+        asks_a_function.lower("*i1")
+
+
+@tegula.jit
+def helper_of_one(x):
+    return x
+
+
+@tegula.jit
+def asks_a_function(x):
+    tl.store(x, 1 in helper_of_one)
+
+
 def test_texts_that_are_no_attack():
     """Digits that are no widths, percent signs, a width of a line."""
     x = "'{:>5}'.format(1) + '%5d' % 3 + '123456789'.upper() + '100%% of %s' % 1234567"
