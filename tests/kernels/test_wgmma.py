@@ -93,6 +93,40 @@ def straight(a_ptr, b_ptr, c_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.conste
     tl.store(at, tl.dot(a, b, tl.load(at)))
 
 
+@tegula.jit
+def sums_of(x_ptr, N: tl.constexpr, FORM: tl.constexpr):
+    """What a product begins with; of some forms registers have the same numbers."""
+    x = tl.load(x_ptr + tl.arange(0, 64)[:, None] * N + tl.arange(0, N)[None, :])
+    if FORM == "constant":
+        x = tl.full((64, N), 6.0, tl.float32)
+    if FORM == "row":
+        x = tl.load(x_ptr + tl.arange(0, N))[None, :] + tl.zeros((64, N), tl.float32)
+    if FORM == "number":
+        x = tl.load(x_ptr) + tl.zeros((64, N), tl.float32)
+    return x
+
+
+@tegula.jit
+def with_sums(a_ptr, b_ptr, x_ptr, c_ptr, N: tl.constexpr, FORM: tl.constexpr):
+    """(x + A @ B) * (x + 2 A @ B) + x: all three use x."""
+    m, n, k = tl.arange(0, 64), tl.arange(0, N), tl.arange(0, 32)
+    a = tl.load(a_ptr + m[:, None] * 32 + k[None, :])
+    b = tl.load(b_ptr + k[:, None] * N + n[None, :])
+    x = sums_of(x_ptr, N, FORM)
+    c = tl.dot(a, b, x) * tl.dot(a + a, b, x) + x
+    tl.store(c_ptr + m[:, None] * N + n[None, :], c)
+
+
+@tegula.jit
+def one_turn(a_ptr, b_ptr, x_ptr, c_ptr, N: tl.constexpr, FORM: tl.constexpr):
+    m, n, k = tl.arange(0, 64), tl.arange(0, N), tl.arange(0, 32)
+    x = sums_of(x_ptr, N, FORM)
+    for k0 in range(0, 32, 32):
+        a = tl.load(a_ptr + m[:, None] * 32 + (k0 + k)[None, :])
+        x = tl.dot(a, tl.load(b_ptr + (k0 + k)[:, None] * N + n[None, :]), x)
+    tl.store(c_ptr + m[:, None] * N + n[None, :], x)
+
+
 def whole_numbers(seed: int, *shape: int, dtype=np.float16) -> np.ndarray:
     return np.random.default_rng(seed).integers(-4, 5, shape).astype(dtype)
 
@@ -263,6 +297,23 @@ def test_a_in_registers(warps):
     p = (a.astype(np.float32) @ b.astype(np.float32)) * 0.5
     want = p.astype(np.float16).astype(np.float64) @ b.T.astype(np.float64)
     np.testing.assert_allclose(there[2].numpy(), want, rtol=1e-6)
+    assert "wgmma.mma_async" in c.asm["ptx"]
+
+
+@pytest.mark.parametrize("form", ["tile", "constant", "row", "number"])
+@pytest.mark.parametrize("kernel", [with_sums, one_turn])
+def test_sums_that_others_have_written_or_use(kernel, form):
+    """A copy into an accumulator stands in front of the fence."""
+    a, b, x = (
+        whole_numbers(i, *s) for i, s in ((7, (64, 32)), (8, (32, 64)), (9, (64, 64)))
+    )
+    arrays = a, b, x.astype(np.float32), np.zeros((64, 64), np.float32)
+    there = [simulated.put(array, TARGET) for array in arrays]
+    c = kernel[(1,)](*there, N=64, FORM=form, num_warps=4)
+    ab, x = a.astype(np.float32) @ b.astype(np.float32), x.astype(np.float32)
+    x = {"tile": x, "constant": np.float32(6), "row": x[0], "number": x[0, 0]}[form]
+    want = x + ab if kernel is one_turn else (x + ab) * (x + 2 * ab) + x
+    np.testing.assert_array_equal(there[3].numpy(), want)
     assert "wgmma.mma_async" in c.asm["ptx"]
 
 

@@ -24,7 +24,8 @@
  * of any product. Row r of a tile is another one of M then (layout_wgmma_by_words).
  *
  * mma_start fences first: registers that ordinary code wrote are seen by the tensor cores
- * behind it. Between mma_start and mma_wait nothing may touch the accumulators, and nothing
+ * behind it. The accumulators go through the fence, or LLVM would copy behind it what it knows, or
+ * what several registers or another op have, too. Between mma_start and mma_wait nothing may touch the accumulators, and nothing
  * does: they are asynchronous values.
  */
 #include "codegen/simt/simt.h"
@@ -190,7 +191,7 @@ typedef struct Operands {
     Lv *acc;        /* in and out */
     Lv (*words)[4]; /* of A, by tile and step; NULL: it is in shared memory */
     bool is_first;  /* there is no sum yet */
-    int computed;   /* registers of acc that the fence must stand behind */
+    int computed;   /* registers of acc that go through the fence */
 } Operands;
 
 /* Of the tile of rows from `row` on, from depth k on; NULL: A is in shared memory. */
@@ -252,14 +253,6 @@ multiply_by_words(const Product *p, Operands *x, int n_regs)
     }
 }
 
-/* LLVM computes a sum where it is used, which would be behind the fence, unless a statement of
- * assembly gave it. */
-static bool
-is_computed(const Val *v)
-{
-    return v->def && op_has(v->def, OPF_ELEM);
-}
-
 void
 sim_mma_start(Sim *s, const Op *o)
 {
@@ -274,7 +267,7 @@ sim_mma_start(Sim *s, const Op *o)
     Lv *acc = x.is_first ? NULL : sim_val(s, arg(o, 2));
     for (int r = 0; r < n_regs; r++)
         x.acc[r] = acc ? acc[r] : LLVMGetPoison(sum);
-    if (acc && is_computed(arg(o, 2)))
+    if (acc && !arg(o, 2)->type->is_async)
         x.computed = n_regs;
     if (!t->slots || p.is_by_words)
         x.words = arena_alloc_n(s->a, (size_t)(p.m / p.tile_rows * p.k / p.step),
