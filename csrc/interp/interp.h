@@ -19,7 +19,8 @@ typedef struct InterpRun {
     /* NULL, or called for every element read or written; false stops with ERR_VALUE. */
     bool (*access)(void *data, uint64_t address, int bytes, bool is_write, const Op *o);
     void (*begin)(void *data, Interp *in); /* NULL, or called before each program */
-    bool *wraps; /* NULL, or set where signed numbers of 32 or 64 bits, or addresses, do */
+    bool *
+        wraps; /* NULL, or set where signed numbers of 32 or 64 bits, or addresses, do */
     /* NULL, or called for the op `debug`; false stops the run, with an error that says
      * nothing: data knows. */
     bool (*debug)(void *data, const Op *o);

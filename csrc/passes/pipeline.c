@@ -488,8 +488,9 @@ carried_words(Pipe *p, const Op *o)
 {
     const Type *t = o->op == OP_LOAD ? result(o, 0)->type : NULL;
     if (!t || t->is_ptr || ir_attr(o, ATTR_VOLATILE) ||
-        ir_attr(o, ATTR_CACHE) == CACHE_CV || (o->n_args > 2 && !ir_is_zero(arg(o, 2))) ||
-        !is_computed_from(p, o) || !pipeline_may_overtake(p->f, p->loop, o) ||
+        ir_attr(o, ATTR_CACHE) == CACHE_CV ||
+        (o->n_args > 2 && !ir_is_zero(arg(o, 2))) || !is_computed_from(p, o) ||
+        !pipeline_may_overtake(p->f, p->loop, o) ||
         (t->rank && has_one_owner(t->layout)))
         return 0;
     Map slice = {.a = p->c->arena};
