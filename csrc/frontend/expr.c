@@ -79,11 +79,13 @@ expr_BoolOp(Fe *f, Node *n)
     return v_val(r);
 }
 
-/* x in (a, b, ..): x == a or x == b or .., of constants and scalars. */
+/* x in (a, b, ..): x == a or x == b or .., of constants and scalars. Python would go through the
+ * elements of what has no __contains__, and those may have no end: it must have a length. */
 static Value
 is_in(Fe *f, Value x, Value in)
 {
-    if (in.kind == V_OBJ && !PyType_Check(in.obj) && x.kind == V_OBJ) {
+    if (in.kind == V_OBJ && !PyType_Check(in.obj) && x.kind == V_OBJ &&
+        (fe_has_attr(f, in.obj, "__contains__") || fe_has_attr(f, in.obj, "__len__"))) {
         fe_watch_operand(f, in);
         int r = PySequence_Contains(in.obj, x.obj); /* a str in a str, a dict */
         if (r < 0)

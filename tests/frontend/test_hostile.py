@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import linecache
 import random
 import runpy
@@ -301,8 +302,18 @@ def test_a_function_holds_nothing() -> None:
     """Every object is a grid to `function[..]`, so its elements had no end."""
     with pytest.raises(TypeError, match="not iterable"):
         iter(helper_of_one)
-    with pytest.raises(tegula.CompileError, match="JITFunction"):
-        asks_a_function.lower("*i1")
+
+
+@pytest.mark.parametrize("behind", ["helper_of_one", "COUNT", "COUNTED"])
+def test_in_asks_nothing_endless(behind: str) -> None:
+    kernel = of_text(f"    tl.store(x, 0.5 in {behind})")
+    kernel.fn.__globals__.update(
+        helper_of_one=helper_of_one,
+        COUNT=tl.constexpr(itertools.count()),
+        COUNTED=tl.constexpr(Counted()),
+    )
+    with pytest.raises(tegula.CompileError, match="behind 'in' must be a tuple"):
+        kernel.lower("*i1")
 
 
 @tegula.jit
@@ -310,9 +321,9 @@ def helper_of_one(x):
     return x
 
 
-@tegula.jit
-def asks_a_function(x):
-    tl.store(x, 1 in helper_of_one)
+class Counted:
+    def __getitem__(self, i: int) -> int:
+        return i
 
 
 def test_texts_that_are_no_attack():
