@@ -72,6 +72,8 @@ bool ll_quicken(Ll *l);
 const char *ll_host_features(Comp *c);
 /* masked_bits.c: keeps LLVM from an instruction of AVX-512 that it gets wrong. */
 void ll_part_masked_bits(Ll *l);
+/* zero_signs.c: keeps LLVM from minima that give another zero than a selection does. */
+void ll_keep_zero_signs(Ll *l);
 /* A message of LLVM's, which the compile owns from here on; NULL: "no reason". */
 const char *ll_message(Comp *c, char *message);
 const char *ll_shown(Comp *c, const char *name); /* with ? for what cannot be printed */
