@@ -110,13 +110,13 @@ warp_new(Warp *w, const Func *f, Cta *c, int id)
     void *file = NULL;
     if (posix_memalign(&file, 64, f->file_bytes + 64) == 0)
         memset(w->lanes.file = file, 0, f->file_bytes + 64);
-    w->lanes.undef = calloc(5 * (f->n_regs + 1u), sizeof *w->lanes.undef);
+    w->lanes.undef = calloc((1 + PARTS) * (f->n_regs + 1u), sizeof *w->lanes.undef);
     w->local = calloc(LANES, f->local_bytes + 1);
     if (!w->lanes.file || !w->lanes.undef || !w->local)
         no_memory(c->cluster->launch);
     if (wgmma_is_asked(f) && !(w->touched = calloc(f->n_regs + 1u, sizeof *w->touched)))
         no_memory(c->cluster->launch);
-    for (uint32_t k = 0; k < 4; k++)
+    for (uint32_t k = 0; k < PARTS; k++)
         w->lanes.has[k] = w->lanes.undef + (k + 1) * (f->n_regs + 1u);
     for (int k = 0; k < f->n_consts; k++) {
         uint64_t v[LANES];
@@ -152,7 +152,7 @@ warp_reset(Warp *w, int n_threads)
     memset(w->committed, 0, sizeof w->committed);
     memset(w->depth, 0, sizeof w->depth);
     memset(w->lanes.undef, 0xff, (f->n_regs + 1) * sizeof *w->lanes.undef);
-    memset(w->lanes.has[0], 0, 4 * (f->n_regs + 1u) * sizeof *w->lanes.undef);
+    memset(w->lanes.has[0], 0, PARTS * (f->n_regs + 1u) * sizeof *w->lanes.undef);
     w->lanes.undef[0] = 0;
     for (int k = 0; k < f->n_specials; k++) {
         uint64_t v[LANES];

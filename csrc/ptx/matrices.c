@@ -112,10 +112,10 @@ ldmatrix(Lanes *w, const Ins *i, uint32_t m)
     warp_ldmatrix(s, v, row);
     warp_ldmatrix(s, known, state); /* the states go where the bytes go */
     for (int k = 0; k < s->n; k++) {
-        uint32_t lacks[4] = {0};
-        for (int b = 0; b < 4; b++)
+        uint32_t lacks[PARTS] = {0};
+        for (int q = 0; q < PARTS; q++)
             for (int l = 0; l < LANES; l++)
-                lacks[b] |= (uint32_t)(!(known[k][l] >> 8 * b & 1)) << l;
+                lacks[q] |= (uint32_t)(!(known[k][l] >> q / 2 * 8 & 1)) << l;
         lanes_set_lacks(w, i->out[k], m, lacks);
         lanes_put(w, i->out[k], m, v[k]);
     }

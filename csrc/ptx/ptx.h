@@ -371,13 +371,16 @@ enum { HOW_PLAIN, HOW_ATOMIC, HOW_STRONG, HOW_MBARRIER, HOW_ASYNC };
 /* Of each byte of shared memory. */
 enum { BYTE_UNDEF, BYTE_DEFINED, BYTE_PENDING };
 
+/* What of a register may be defined by itself: bytes of a long one, half bytes of a word. */
+enum { PARTS = 8 };
+
 struct Lanes {
     uint8_t *file;
-    uint32_t *undef;  /* lanes, by register */
-    uint32_t *has[4]; /* of those: whose k-th quarter is defined, low first */
-    uint32_t carry;   /* CC.CF */
-    uint32_t alive;   /* lanes that have not left: who may be waited for */
-    uint8_t how;      /* the owner is asked for bytes: HOW_* */
+    uint32_t *undef;      /* lanes, by register */
+    uint32_t *has[PARTS]; /* of those: whose k-th part is defined, low first */
+    uint32_t carry;       /* CC.CF */
+    uint32_t alive;       /* lanes that have not left: who may be waited for */
+    uint8_t how;          /* the owner is asked for bytes: HOW_* */
     const Owner *owner;
 };
 
@@ -396,10 +399,10 @@ void lanes_addresses(Lanes *w, const Ins *i, uint32_t m, uint64_t out[LANES]);
 void lanes_access(const Lanes *w, const Ins *i, uint32_t m, Space space,
                   const uint64_t address[LANES], int bytes, bool is_store);
 uint8_t *lanes_states(Lanes *w, Space space, uint64_t address);
-/* Where quarter k of a register is undefined. */
+/* Where part k of a register is undefined. */
 uint32_t lanes_lacks(const Lanes *w, Reg r, int k);
-/* The lanes in m of a register are undefined where a quarter is. */
-void lanes_set_lacks(Lanes *w, Reg r, uint32_t m, const uint32_t lacks[4]);
+/* The lanes in m of a register are undefined where a part is. */
+void lanes_set_lacks(Lanes *w, Reg r, uint32_t m, const uint32_t lacks[PARTS]);
 void lanes_set_undef(Lanes *w, Reg r, uint32_t m, uint32_t undef); /* wholly */
 /* A bit for each byte of a lane of which something is undefined. */
 uint32_t lanes_undef_bytes(const Lanes *w, Reg r, int lane);

@@ -87,25 +87,30 @@ lanes_lacks(const Lanes *w, Reg r, int k)
 }
 
 void
-lanes_set_lacks(Lanes *w, Reg r, uint32_t m, const uint32_t lacks[4])
+lanes_set_lacks(Lanes *w, Reg r, uint32_t m, const uint32_t lacks[PARTS])
 {
-    uint32_t undef = lacks[0] | lacks[1] | lacks[2] | lacks[3];
+    uint32_t undef = 0;
+    for (int k = 0; k < PARTS; k++)
+        undef |= lacks[k];
     w->undef[r.id] = (w->undef[r.id] & ~m) | (undef & m);
-    for (int k = 0; k < 4; k++)
+    for (int k = 0; k < PARTS; k++)
         w->has[k][r.id] = (w->has[k][r.id] & ~m) | (m & ~lacks[k]);
 }
 
 void
 lanes_set_undef(Lanes *w, Reg r, uint32_t m, uint32_t undef)
 {
-    lanes_set_lacks(w, r, m, (const uint32_t[4]){undef, undef, undef, undef});
+    w->undef[r.id] = (w->undef[r.id] & ~m) | (undef & m);
+    for (int k = 0; k < PARTS && undef & m;
+         k++) /* nobody asks what a defined one has */
+        w->has[k][r.id] &= ~(undef & m);
 }
 
-/* A bit for each byte that quarter q has a part of. */
+/* A bit for each byte that part q has bits of. */
 static uint32_t
-bytes_of_quarter(Reg r, int q)
+bytes_of_part(Reg r, int q)
 {
-    int from = q * r.bytes / 4, to = ((q + 1) * r.bytes + 3) / 4;
+    int from = q * r.bytes / PARTS, to = ((q + 1) * r.bytes + PARTS - 1) / PARTS;
     return (1u << to) - (1u << from);
 }
 
@@ -113,19 +118,19 @@ uint32_t
 lanes_undef_bytes(const Lanes *w, Reg r, int lane)
 {
     uint32_t bytes = 0;
-    for (int q = 0; q < 4 && w->undef[r.id] >> lane & 1; q++)
+    for (int q = 0; q < PARTS && w->undef[r.id] >> lane & 1; q++)
         if (lanes_lacks(w, r, q) >> lane & 1)
-            bytes |= bytes_of_quarter(r, q);
+            bytes |= bytes_of_part(r, q);
     return bytes;
 }
 
 void
 lanes_set_undef_bytes(Lanes *w, Reg r, uint32_t m, const uint8_t bytes[LANES])
 {
-    uint32_t lacks[4] = {0};
-    for (int q = 0; q < 4; q++)
+    uint32_t lacks[PARTS] = {0};
+    for (int q = 0; q < PARTS; q++)
         for (int l = 0; l < LANES; l++)
-            lacks[q] |= (uint32_t)((bytes[l] & bytes_of_quarter(r, q)) != 0) << l;
+            lacks[q] |= (uint32_t)((bytes[l] & bytes_of_part(r, q)) != 0) << l;
     lanes_set_lacks(w, r, m, lacks);
 }
 

@@ -253,7 +253,8 @@ ptx_asm_run(const PtxAsm *a, PtxRun *r, char err[PTX_ERROR])
     const Func *f = a->func;
     uint64_t small[SMALL / 8];
     size_t file = (f->file_bytes + 63) & ~(size_t)63,
-           masks = 5 * (f->n_regs + 1) * sizeof(uint32_t), size = 64 + 2 * file + masks;
+           masks = (1 + PARTS) * (f->n_regs + 1) * sizeof(uint32_t),
+           size = 64 + 2 * file + masks;
     void *volatile heap = NULL;
     int bits[PTX_MAX_OPERANDS];
     *err = 0;
@@ -284,7 +285,7 @@ ptx_asm_run(const PtxAsm *a, PtxRun *r, char err[PTX_ERROR])
               .stop = &stop};
     x.n_left = r->most ? r->most : most_instructions;
     x.lanes.undef = (uint32_t *)(void *)(at + 2 * file);
-    for (uint32_t k = 0; k < 4; k++)
+    for (uint32_t k = 0; k < PARTS; k++)
         x.lanes.has[k] = x.lanes.undef + (k + 1) * (f->n_regs + 1);
     memset(x.lanes.undef, 0, masks);
     if (f->n_specials) {

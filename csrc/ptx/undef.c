@@ -19,8 +19,7 @@
  * 5. UNDEF_LOW: on the first i->bytes bytes of the operand.
  * 6. UNDEF_TRACKED: run does it.
  *
- * The state of a register is kept by quarters (Lanes.has), so a quarter is undefined where a
- * bit is.
+ * The state of a register is kept by eighths (Lanes.has), so one is undefined where a bit is.
  */
 #include "ptx/ptx.h"
 
@@ -43,11 +42,11 @@ set_all(Lanes *w, const Ins *i, uint32_t m, uint32_t undef)
         lanes_set_undef(w, i->out[k], m, undef);
 }
 
-/* The bits of quarter q. A predicate has one bit. */
+/* The bits of part q. A predicate has one bit. */
 static uint64_t
-quarter(Reg r, int q)
+part(Reg r, int q)
 {
-    unsigned bits = r.bytes * 2u;
+    unsigned bits = r.bytes;
     return r.bytes == 1 ? 1 : ((UINT64_C(1) << bits) - 1) << (unsigned)q * bits;
 }
 
@@ -56,10 +55,10 @@ static void
 undefined_bits(const Lanes *w, Reg r, uint64_t out[LANES])
 {
     memset(out, 0, LANES * sizeof *out);
-    for (int q = 0; q < 4; q++) {
+    for (int q = 0; q < PARTS; q++) {
         uint32_t lacks = lanes_lacks(w, r, q);
         for (; lacks; lacks &= lacks - 1)
-            out[__builtin_ctz(lacks)] |= quarter(r, q);
+            out[__builtin_ctz(lacks)] |= part(r, q);
     }
 }
 
@@ -92,14 +91,16 @@ note_results(const Lanes *w, const Ins *i, Trial *t, bool is_first)
     }
 }
 
-/* A result's lanes by quarters: changed, or left open by an operand that says how far. */
+/* A result's lanes by parts: changed, or left open by an operand that says how far. */
 static void
 set_changed(Lanes *w, Reg r, uint32_t m, const uint64_t changed[LANES], uint32_t open)
 {
-    uint32_t lacks[4] = {open, open, open, open};
-    for (int q = 0; q < 4; q++)
+    uint32_t lacks[PARTS];
+    for (int q = 0; q < PARTS; q++) {
+        lacks[q] = open;
         for (int l = 0; l < LANES; l++)
-            lacks[q] |= (uint32_t)((changed[l] & quarter(r, q)) != 0) << l;
+            lacks[q] |= (uint32_t)((changed[l] & part(r, q)) != 0) << l;
+    }
     lanes_set_lacks(w, r, m, lacks);
 }
 
@@ -127,7 +128,7 @@ try_fillings(Lanes *w, const Ins *i, uint32_t m)
         set_changed(w, i->out[k], m, t.changed[k], open);
 }
 
-/* Where quarter q of an operand is undefined. */
+/* Where part q of an operand is undefined. */
 static uint32_t
 any_lacks(const Lanes *w, const Ins *i, int q)
 {
@@ -140,16 +141,19 @@ any_lacks(const Lanes *w, const Ins *i, int q)
 static void
 set_halves(Lanes *w, const Ins *i, uint32_t m)
 {
-    uint32_t low = any_lacks(w, i, 0) | any_lacks(w, i, 1),
-             high = any_lacks(w, i, 2) | any_lacks(w, i, 3);
-    lanes_set_lacks(w, i->out[0], m, (const uint32_t[4]){low, low, high, high});
+    uint32_t half[2] = {0}, lacks[PARTS];
+    for (int q = 0; q < PARTS; q++)
+        half[q / (PARTS / 2)] |= any_lacks(w, i, q);
+    for (int q = 0; q < PARTS; q++)
+        lacks[q] = half[q / (PARTS / 2)];
+    lanes_set_lacks(w, i->out[0], m, lacks);
 }
 
 static void
 set_carries(Lanes *w, const Ins *i, uint32_t m)
 {
-    uint32_t lacks[4], below = 0;
-    for (int q = 0; q < 4; q++)
+    uint32_t lacks[PARTS], below = 0;
+    for (int q = 0; q < PARTS; q++)
         lacks[q] = below |= any_lacks(w, i, q);
     lanes_set_lacks(w, i->out[0], m, lacks);
 }
@@ -158,7 +162,7 @@ static void
 set_low(Lanes *w, const Ins *i, uint32_t m)
 {
     uint32_t undef = 0;
-    for (int q = 0; q < 4 && q * i->in[0].bytes < 4 * i->bytes; q++)
+    for (int q = 0; q < PARTS && q * i->in[0].bytes < PARTS * i->bytes; q++)
         undef |= lanes_lacks(w, i->in[0], q);
     set_all(w, i, m, undef);
 }

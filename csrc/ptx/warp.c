@@ -78,12 +78,12 @@ static void
 shfl_group(Lanes *w, const Ins *i, uint32_t m)
 {
     uint64_t b[LANES], c[LANES], p[LANES];
-    uint32_t a[LANES], *d = LANE(uint32_t, w, i->d), lacks[4] = {0};
+    uint32_t a[LANES], *d = LANE(uint32_t, w, i->d), lacks[PARTS] = {0};
     memcpy(a, LANE(uint32_t, w, i->a), sizeof a);
     lanes_get(w, i->in[1], b);
     lanes_get(w, i->in[2], c);
-    uint32_t of[4], open = w->undef[i->in[1].id] | w->undef[i->in[2].id];
-    for (int q = 0; q < 4; q++)
+    uint32_t of[PARTS], open = w->undef[i->in[1].id] | w->undef[i->in[2].id];
+    for (int q = 0; q < PARTS; q++)
         of[q] = lanes_lacks(w, i->in[0], q) | ~m;
     for (int l = 0; l < LANES; l++) {
         int by = b[l] & 31, clamp = c[l] & 31, seg = c[l] >> 8 & 31, from;
@@ -100,7 +100,7 @@ shfl_group(Lanes *w, const Ins *i, uint32_t m)
         if (!(m >> l & 1))
             continue;
         d[l] = a[from];
-        for (int q = 0; q < 4; q++)
+        for (int q = 0; q < PARTS; q++)
             lacks[q] |= ((of[q] >> from | open >> l) & 1) << l;
     }
     lanes_set_lacks(w, i->out[0], m, lacks);

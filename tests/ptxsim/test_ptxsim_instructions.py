@@ -752,6 +752,10 @@ PARTS = [
     ("cvt.s64.s32 %rd2, %r1; st.global.b64 [%p0], %rd2;", None),
     ("cvt.u64.u32 %rd2, %r1; shl.b64 %rd2, %rd2, 48; st.global.b64 [%p0], %rd2;",
      0xABCD000000000000),
+    ("bfi.b32 %r3, 0xcd, %u, 0, 8; cvt.u64.u32 %rd2, %r3; cvt.s64.s8 %rd2, %rd2;"
+     "st.global.b64 [%p0], %rd2;", 0xFFFFFFFFFFFFFFCD),
+    ("bfi.b32 %r3, 0xcd, %u, 0, 8; cvt.u64.u32 %rd2, %r3; cvt.s64.s16 %rd2, %rd2;"
+     "st.global.b64 [%p0], %rd2;", None),
     ("cvt.u32.u64 %r3, %rd1; and.b32 %r3, %r3, 0xffff; st.global.b32 [%p0], %r3;", 0xABCD),
     ("cvt.sat.s8.s16 %r3, %r1; st.global.b32 [%p0], %r3;", 0xFFFFFF80),
     ("cvt.rn.f32.u16 %f, %r1; st.global.b32 [%p0], %f;", 0x472BCD00),
