@@ -183,14 +183,10 @@ class Memory(Scope):
         value = self.expr(Want(dtype, shape))
         if is_float(dtype):  # max and min of -0 and +0 depend on the order
             value += " + 0.0"
-        if dtype in (
-            "float16",
-            "bfloat16",
-        ):  # many ones are exact, many sixteens are not
-            low = -1 if dtype == "float16" else 0
-            value = f"tl.minimum(tl.maximum({value}, {low}), 1).to(tl.{dtype})"
-        if dtype == "bfloat16":  # whole ones, which stop at 256 in whatever order
-            value = f"({value}).to(tl.int32).to(tl.bfloat16)"
+        # Whole ones, which stop at 2048 or 256 in whatever order; with -1 they would not.
+        if dtype in ("float16", "bfloat16"):
+            value = f"tl.minimum(tl.maximum({value}, 0), 1).to(tl.{dtype})"
+            value = f"({value}).to(tl.int32).to(tl.{dtype})"
         if d.chance(40):  # neighbours, which may be one instruction
             i = f"{self.index(shape)} + {d.pick(['0', 'n', '8'])}"
         else:
