@@ -255,3 +255,17 @@ def test_a_number_that_is_no_float(target):
     y = np.zeros(16, np.float32)
     masked_kernel[(1,)](np.full(16, 0x38, np.uint8), y, 5)
     assert y.tolist() == [1.0] * 5 + [2.0] * 11
+
+
+@tegula.jit
+def quantise_kernel(x, y):
+    i = tl.arange(0, 1024)
+    pointer: tl.constexpr = tl.pointer_type(tl.float8e4nv)
+    tl.store(y.to(pointer) + i, tl.load(x + i).to(tl.float8e4nv))
+
+
+def test_two_are_converted_at_once():
+    """A thread's 8 elements are two words of memory."""
+    c = quantise_kernel.compile("*fp32:16", "*u8:16", target="cuda:sm_90a")
+    assert c.asm["ptx"].count("cvt.rn.satfinite.e4m3x2.f32") == 4
+    assert "prmt" not in c.asm["ptx"] and "bfi" not in c.asm["ptx"]

@@ -298,6 +298,29 @@ pair_of_bytes(Sim *s, Elem from, Elem to, Lv word, int part)
     return LLVMBuildBitCast(l->b, x, l->i32, "");
 }
 
+/* Registers i to i + 3 of a cast of f32 to float8, as a word of memory. */
+static bool
+cast_to_f8_word(Sim *s, const Op *o, Lv *from, int i, Lv *r)
+{
+    enum { EACH = 4 };
+    Ll *l = s->l;
+    const Type *t = arg(o, 0)->type, *to = result(o, 0)->type;
+    if (!s->m->f8_of_pair || !t->rank || !elem_is_f8(to->elem) || t->elem != E_F32 ||
+        ir_attr(o, ATTR_ROUNDING) != ROUND_RTNE || i % EACH ||
+        i + EACH > sim_n_regs(arg(o, 0)))
+        return false;
+    Lv half[2];
+    for (int k = 0; k < 2; k++) {
+        half[k] = s->m->f8_of_pair(l, to->elem, from[i + 2 * k], from[i + 2 * k + 1]);
+        if (!half[k])
+            return false;
+        half[k] = LLVMBuildZExt(l->b, half[k], l->i32, "");
+    }
+    Lv high = LLVMBuildShl(l->b, half[1], ll_i32(l, 16), "");
+    sim_unpack_word(s, to, LLVMBuildOr(l->b, half[0], high, ""), EACH, r + i);
+    return true;
+}
+
 /* Registers i and i + 1 of a cast from 8 bits, where few instructions convert both. */
 static bool
 cast_pair(Sim *s, const Op *o, Lv *from, int i, Lv *r)
@@ -378,6 +401,10 @@ elementwise(Sim *s, const Op *o)
     for (int i = 0; i < sim_n_regs(result(o, 0)); i++) {
         if (o->op == OP_CAST && cast_pair(s, o, from[0], i, r)) {
             i++;
+            continue;
+        }
+        if (o->op == OP_CAST && cast_to_f8_word(s, o, from[0], i, r)) {
+            i += 3;
             continue;
         }
         if ((uint32_t)i & run) { /* the first of its run has been computed */

@@ -145,6 +145,8 @@ typedef struct Machine {
     /* Elements 2 i and 2 i + 1 of four float8 in a word, as two f16 in a word; NULL, or NULL
      * given back: one by one. */
     Lv (*f8_pair)(Ll *l, Elem e, Lv word, int i);
+    /* The nearest float8 of two f32, as i16; NULL, or NULL given back: one by one. */
+    Lv (*f8_of_pair)(Ll *l, Elem e, Lv low, Lv high);
     Lv (*opaque)(
         Ll *l,
         Lv x); /* x, i32 or global pointer, unknown to the optimiser; may be NULL */

@@ -343,6 +343,7 @@ const Machine machine_ptx = {
     .mbar_meet = ptx_mbar_meet,
     .mbar_await = ptx_mbar_await,
     .f8_pair = ptx_f8_pair,
+    .f8_of_pair = ptx_f8_of_pair,
     .opaque = ptx_opaque,
     .round_tf32 = ptx_round_tf32,
     .ldmatrix = ptx_ldmatrix,

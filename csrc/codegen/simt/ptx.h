@@ -82,6 +82,7 @@ void ptx_fence(Ll *l, int scope);
 bool ptx_has_mma(Ll *l, MmaKind k);
 void ptx_mma(Ll *l, MmaKind k, Lv *d, Lv *a, Lv *b);
 Lv ptx_f8_pair(Ll *l, Elem e, Lv word, int i);
+Lv ptx_f8_of_pair(Ll *l, Elem e, Lv low, Lv high);
 Lv ptx_opaque(Ll *l, Lv x);
 Lv ptx_round_tf32(Ll *l, Lv x);
 void ptx_ldmatrix(Ll *l, Lv offset, int n, bool trans, Lv *out, const Loc *loc);

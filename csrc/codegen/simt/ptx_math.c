@@ -165,6 +165,16 @@ ptx_to_float(Ll *l, Elem e, Lv x)
     return LLVMBuildFPExt(l->b, LLVMBuildBitCast(l->b, half, l->f16, ""), l->f32, "");
 }
 
+Lv
+ptx_f8_of_pair(Ll *l, Elem e, Lv low, Lv high)
+{
+    if ((e != E_F8E4M3 && e != E_F8E5M2) || !ptx_sm_at_least(l, 89))
+        return NULL;
+    const char *text = e == E_F8E4M3 ? "cvt.rn.satfinite.e4m3x2.f32 $0, $1, $2;"
+                                     : "cvt.rn.satfinite.e5m2x2.f32 $0, $1, $2;";
+    return ll_asm(l, l->i16, text, "=h,f,f", (Lv[]){high, low}, 2, false);
+}
+
 static Lv
 ptx_from_float(Ll *l, Elem e, Lv x, int rounding)
 {
@@ -174,14 +184,8 @@ ptx_from_float(Ll *l, Elem e, Lv x, int rounding)
         Lt bf16 = LLVMBFloatTypeInContext(l->cx);
         return LLVMBuildBitCast(l->b, LLVMBuildFPTrunc(l->b, x, bf16, ""), l->i16, "");
     }
-    if ((e == E_F8E4M3 || e == E_F8E5M2) && ptx_sm_at_least(l, 89)) {
-        const char *text = e == E_F8E4M3 ? "cvt.rn.satfinite.e4m3x2.f32 $0, $1, $2;"
-                                         : "cvt.rn.satfinite.e5m2x2.f32 $0, $1, $2;";
-        Lv in[] = {LLVMConstReal(l->f32, 0), x}; /* high, low */
-        Lv pair = ll_asm(l, l->i16, text, "=h,f,f", in, 2, false);
-        return LLVMBuildTrunc(l->b, pair, l->i8, "");
-    }
-    return NULL;
+    Lv pair = ptx_f8_of_pair(l, e, x, LLVMConstReal(l->f32, 0));
+    return pair ? LLVMBuildTrunc(l->b, pair, l->i8, "") : NULL;
 }
 
 /* cvt saturates by itself, and of float32 to 32 bits or less makes NaN 0; LLVM's form of
