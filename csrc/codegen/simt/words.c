@@ -52,17 +52,35 @@ from_int(Sim *s, const Type *t, Lv x)
 
 /* ---- one 32-bit word of narrow elements --------------------------------------------------- */
 
+/* The word that n elements are; of four, also what one permutation of bytes makes of two words. NULL:
+ * they are no parts of words, or of more. */
 static Lv
 whole_word(Sim *s, Lv *elems, int n)
 {
-    Lv word = NULL;
+    enum { BYTES = 4 };
+    Ll *l = s->l;
+    Lv word[2] = {NULL}, at[BYTES];
+    bool is_whole = true;
     for (int i = 0; i < n; i++) {
         const Word *w = map_get(&s->word_of, elems[i], 0);
-        if (!w || w->part != i || (word && w->word != word))
+        if (!w)
             return NULL;
-        word = w->word;
+        int k = word[0] && word[0] != w->word;
+        if (word[k] && word[k] != w->word)
+            return NULL;
+        word[k] = w->word;
+        at[i] = ll_i32(l, k * n + w->part);
+        is_whole &= !k && w->part == i;
     }
-    return word;
+    if (is_whole || n != BYTES)
+        return is_whole ? word[0] : NULL;
+    Lt bytes = ll_vec(l->i8, BYTES);
+    for (int k = 0; k < 2; k++)
+        word[k] = word[k] ? LLVMBuildBitCast(l->b, word[k], bytes, "")
+                          : LLVMGetPoison(bytes);
+    Lv x = LLVMBuildShuffleVector(l->b, word[0], word[1], LLVMConstVector(at, BYTES),
+                                  "");
+    return LLVMBuildBitCast(l->b, x, l->i32, "");
 }
 
 Lv
