@@ -91,6 +91,7 @@ class Case:
     configs: list[dict[str, int]]
     flops: int
     rows: list[dict[str, Any]] = field(default_factory=list)
+    tolerance: float = 2e-2  # of the error's norm
 
 
 MATMUL_CONFIGS = [
@@ -245,7 +246,9 @@ def show(case: Case, row: dict[str, Any], config: str) -> None:
         f"{who} {case.flops / ms / 1e9:.0f}" for who, ms in row["ms"].items()
     )
     wrong = [
-        f"{w}: {e}" for w, e in row["error"].items() if isinstance(e, str) or e > 2e-2
+        f"{w}: {e}"
+        for w, e in row["error"].items()
+        if isinstance(e, str) or e > case.tolerance
     ]
     print(
         f"{case.name:22} {case.size:26} {config:48} {rates} {' '.join(wrong)}",
