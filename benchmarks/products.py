@@ -219,7 +219,7 @@ def measure(
                 got = fn()
                 torch.cuda.synchronize()
                 row["error"][who] = error_of(got, want)
-                got.fill_(float("nan"))
+                got.fill_(float("nan") if got.is_floating_point() else -1)
                 ready[who] = fn
             except Exception as e:  # a contender may refuse a configuration
                 row["error"][who] = f"{type(e).__name__}: {e}"[:200]

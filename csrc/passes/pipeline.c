@@ -95,19 +95,27 @@ feeds_dot(const Val *v, int depth)
     return false;
 }
 
-/* Is an operand of a dot computed from v? budget: uses to look at. */
+/* Is an operand of a dot computed from v, in this iteration or in the next one, as in a loop that
+ * has been rotated? budget: uses to look at. */
 static bool
 reaches_dot(const Val *v, Map *seen, int *budget)
 {
     for (const Use *u = v->uses; u; u = u->next) {
         const Op *o = u->user;
+        const Op *loop = o->op == OP_YIELD ? o->block->owner : NULL;
         if (is_operand(u))
             return true;
-        if (--*budget < 0 || map_get(seen, o, 0) ||
-            !(op_has(o, OPF_PURE) || is_move(o) || o->op == OP_REDUCE))
+        const Val *next = loop && loop->op == OP_FOR
+                              ? o->block->args[u - o->args + 1]
+                              : NULL;
+        const void *key = next ? (const void *)next : o;
+        if (--*budget < 0 || map_get(seen, key, 0) ||
+            !(next || op_has(o, OPF_PURE) || is_move(o) || o->op == OP_REDUCE))
             continue;
-        map_put(seen, o, 0, (void *)o);
-        for (int i = 0; i < o->n_results; i++)
+        map_put(seen, key, 0, (void *)key);
+        if (next && reaches_dot(next, seen, budget))
+            return true;
+        for (int i = 0; !next && i < o->n_results; i++)
             if (reaches_dot(result(o, i), seen, budget))
                 return true;
     }

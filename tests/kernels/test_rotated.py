@@ -103,3 +103,50 @@ def test_like_one_after_the_other(form, scaled, first, last):
         np.testing.assert_allclose(got[""][1][1], total, rtol=1e-5)
     for x, y in zip(got[""], got["2,0"], strict=True):
         np.testing.assert_array_equal(x, y)
+
+
+@tegula.jit
+def attend_with_bias(
+    q_ptr, k_ptr, v_ptr, bias_ptr, o_ptr, n,
+    D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+):  # fmt: skip
+    rows, cols, d = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, D)
+    q = tl.load(q_ptr + rows[:, None] * D + d[None, :])
+    peak = tl.full((BM,), -float("inf"), tl.float32)
+    total = tl.zeros((BM,), tl.float32)
+    acc = tl.zeros((BM, D), tl.float32)
+    for at in range(0, n, BN):
+        keys = at + cols
+        k = tl.load(k_ptr + keys[None, :] * D + d[:, None])
+        bias = tl.load(bias_ptr + rows[:, None] * n + keys[None, :])
+        s = tl.dot(q, k) + bias.to(tl.float32)
+        higher = tl.maximum(peak, tl.max(s, axis=1))
+        p = tl.exp2(s - higher[:, None])
+        shrink = tl.exp2(peak - higher)
+        v = tl.load(v_ptr + keys[:, None] * D + d[None, :])
+        acc = tl.dot(p.to(v.dtype), v, acc * shrink[:, None])
+        total = total * shrink + tl.sum(p, axis=1)
+        peak = higher
+    out = acc / total[:, None]
+    tl.store(o_ptr + rows[:, None] * D + d[None, :], out)
+
+
+@pytest.mark.parametrize("turns", [1, 2, 5])
+def test_a_bias_runs_ahead(turns):
+    """What it is added to reaches the second product an iteration later."""
+    n, d, bm, bn = 64 * turns, 128, 128, 64
+    rng = np.random.default_rng(3)
+    shapes = (bm, d), (n, d), (n, d), (bm, n)
+    q, k, v, bias = (rng.normal(0, 0.3, s).astype(np.float16) for s in shapes)
+    arrays = q, k, v, bias, np.full((bm, d), np.nan, np.float32)
+    there = [simulated.put(x, TARGET) for x in arrays]
+    c = attend_with_bias[(1,)](
+        *there, n, d, bm, bn, num_warps=8, num_stages=3, hopper="2"
+    )
+    s = q.astype(np.float64) @ k.astype(np.float64).T + bias
+    p = np.exp2(s - s.max(1, keepdims=True))
+    want = p / p.sum(1, keepdims=True) @ v.astype(np.float64)
+    np.testing.assert_allclose(there[4].numpy(), want, rtol=5e-3, atol=5e-3)
+    assert "rotated" in c.report
+    bias_line = [x for x in c.report.splitlines() if "load ahead (loop)" in x]
+    assert len(bias_line) == 3
