@@ -105,9 +105,8 @@ reaches_dot(const Val *v, Map *seen, int *budget)
         const Op *loop = o->op == OP_YIELD ? o->block->owner : NULL;
         if (is_operand(u))
             return true;
-        const Val *next = loop && loop->op == OP_FOR
-                              ? o->block->args[u - o->args + 1]
-                              : NULL;
+        const Val *next = loop && loop->op == OP_FOR ? o->block->args[u - o->args + 1]
+                                                     : NULL;
         const void *key = next ? (const void *)next : o;
         if (--*budget < 0 || map_get(seen, key, 0) ||
             !(next || op_has(o, OPF_PURE) || is_move(o) || o->op == OP_REDUCE))
