@@ -478,7 +478,7 @@ choose_streams(Pipe *p, int stages)
     if (p->ahead > 0 && blocks_of(p) >= blocks)
         return;
     p->ahead = most;
-    if (most > 0 && hopper_plan(p->f).level > 1 && hopper_grid_is(p->f, GRID_FEW))
+    if (most > 0 && hopper_plan(p->f).has_maps && hopper_grid_is(p->f, GRID_FEW))
         return;
     for (int i = 0; i < p->n_streams; i++)
         if (p->stream[i].is_optional)

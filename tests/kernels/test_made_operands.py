@@ -139,3 +139,19 @@ def test_every_byte_as_16_bits(kind, target):
     assert ("sub.rn.bf16x2" in run.asm["ptx"]) == (
         kind == np.int8 and target == "sm_90a"
     )
+
+
+def test_no_driver_is_asked_on_the_emulator():
+    """Whether slots pay is asked of a launch's grid on chips alone."""
+    m, n, k = 64, 64, 128
+    a, b = whole_numbers(1, m, k), whole_numbers(2, k, n).astype(np.int32)
+    scales, zeros = np.ones((2, n), np.float16), np.zeros((2, n), np.float16)
+    c = np.full((m, n), np.nan, np.float32)
+    with tegula.knobs.runtime.scope():
+        tegula.knobs.runtime.target = "emu:sm_90a"
+        run = scaled[(1, 1)](
+            a, b, scales, zeros, c, m, n, k, BM=64, BN=64, BK=64, GROUP=64,
+            num_warps=4, num_stages=3,
+        )  # fmt: skip
+    np.testing.assert_array_equal(c, a.astype(np.float32) @ b)
+    assert "room for fewer blocks" in run.report
