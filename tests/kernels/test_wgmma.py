@@ -317,6 +317,25 @@ def test_sums_that_others_have_written_or_use(kernel, form):
     assert "wgmma.mma_async" in c.asm["ptx"]
 
 
+@tegula.jit
+def constant_operand(b_ptr, c_ptr, N: tl.constexpr):
+    """48 x 20 of one number, which padding makes 64 x 32, times 20 x N."""
+    k, n, m = tl.arange(0, 20), tl.arange(0, N), tl.arange(0, 48)
+    b = tl.load(b_ptr + k[:, None] * N + n[None, :])
+    out = tl.dot(tl.full((48, 20), -4.0, tl.float16), b)
+    tl.store(c_ptr + m[:, None] * N + n[None, :], out)
+
+
+def test_an_operand_of_one_number():
+    """What padding makes of it stands in front of the fence, too."""
+    b = whole_numbers(5, 20, 64)
+    there = [simulated.put(x, TARGET) for x in (b, np.zeros((48, 64), np.float32))]
+    c = constant_operand[(1,)](*there, N=64, num_warps=4)
+    want = np.broadcast_to(-4.0 * b.astype(np.float32).sum(0), (48, 64))
+    np.testing.assert_array_equal(there[1].numpy(), want)
+    assert "wgmma.mma_async" in c.asm["ptx"]
+
+
 def test_no_turn_of_the_loop():
     c = run_matmul((64, 64, 0), (64, 64, 32), num_warps=4, hopper="2,1")
     assert "wait_group.sync.aligned 1" in c.asm["ptx"]

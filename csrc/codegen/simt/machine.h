@@ -103,10 +103,11 @@ typedef struct Machine {
     void (*mma)(Ll *l, MmaKind k, Lv *d, Lv *a, Lv *b);
     /* Products of a warpgroup (sm_90a). a: four words, or NULL. fence_async: the thread's writes
      * to shared memory so far are there for the tensor cores, once all have met. wait: all but
-     * the newest `pending` groups are through; d is theirs, kept is what they read. fence: d is
-     * computed in front of it. NULL, all five: analysis/hopper.c does not choose warpgroups for the target. */
+     * the newest `pending` groups are through; d is theirs, kept is what they read. fence: d and
+     * kept are computed in front of it. NULL, all five: analysis/hopper.c does not choose warpgroups
+     * for the target. */
     void (*wgmma)(Ll *l, const Wgmma *w, Lv *d, Lv (*a)[4]);
-    void (*wgmma_fence)(Ll *l, Lv *d, int n);
+    void (*wgmma_fence)(Ll *l, Lv *d, int n, Lv *kept, int n_kept);
     void (*wgmma_commit)(Ll *l);
     void (*wgmma_wait)(Ll *l, int pending, Lv *d, int n, Lv *kept, int n_kept);
     void (*fence_async)(Ll *l);

@@ -89,7 +89,7 @@ void ptx_ldmatrix(Ll *l, Lv offset, int n, bool trans, Lv *out, const Loc *loc);
 void ptx_stmatrix(Ll *l, Lv offset, int n, bool trans, Lv *words, const Loc *loc);
 /* ptx_wgmma.c */
 void ptx_wgmma(Ll *l, const Wgmma *w, Lv *d, Lv (*a)[4]);
-void ptx_wgmma_fence(Ll *l, Lv *d, int n);
+void ptx_wgmma_fence(Ll *l, Lv *d, int n, Lv *kept, int n_kept);
 void ptx_wgmma_commit(Ll *l);
 void ptx_wgmma_wait(Ll *l, int pending, Lv *d, int n, Lv *kept, int n_kept);
 void ptx_fence_async(Ll *l);

@@ -108,9 +108,9 @@ hold(Ll *l, const char *text, Lv *d, int n, const Lv *kept, int n_kept)
 }
 
 void
-ptx_wgmma_fence(Ll *l, Lv *d, int n)
+ptx_wgmma_fence(Ll *l, Lv *d, int n, Lv *kept, int n_kept)
 {
-    hold(l, "wgmma.fence.sync.aligned;", d, n, NULL, 0);
+    hold(l, "wgmma.fence.sync.aligned;", d, n, kept, n_kept);
 }
 
 void

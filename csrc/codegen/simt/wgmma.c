@@ -201,6 +201,19 @@ static Lv (*words_at(const Product *p, const Operands *x, int row, int k))[4]
     return x->words ? x->words + row / p->tile_rows * steps + k / p->step : NULL;
 }
 
+/* The fence in front of them: what ordinary code makes of the sum, and of A's words, stands before it. */
+static void
+fence(const Product *p, Operands *x, int k, int end)
+{
+    Sim *s = p->s;
+    int n = 0;
+    Lv *kept = NEW_N(s->a, Lv, 4 * p->m / p->tile_rows * (end - k) / p->step + 1);
+    for (int row = 0; x->words && row < p->m; row += p->tile_rows)
+        for (int at = k; at < end; at += p->step, n += 4)
+            memcpy(kept + n, *words_at(p, x, row, at), 4 * sizeof *kept);
+    s->m->wgmma_fence(s->l, x->acc, k ? 0 : x->computed, kept, n);
+}
+
 /* The instructions for depths k .. end, as one group. */
 static void
 multiply(const Product *p, Operands *x, int n_regs, int k, int end)
@@ -210,7 +223,7 @@ multiply(const Product *p, Operands *x, int n_regs, int k, int end)
     Wgmma *w = &x->w;
     w->is_first = x->is_first && k == 0;
     w->n_steps = (end - k) / p->step;
-    s->m->wgmma_fence(s->l, x->acc, k ? 0 : x->computed);
+    fence(p, x, k, end);
     for (int r = 0; r < n_regs; r += each) {
         int row = r / tile * p->tile_rows, column = r % tile / each * p->columns;
         for (int i = 0; i < w->n_steps; i++) {
