@@ -557,6 +557,8 @@ try_loop(Func *f, Op *loop)
     pipeline_share_invariant(&p);
     p.invariant = invariant_bytes(&p);
     choose_streams(&p, stages);
+    if (!p.n_streams) /* all were optional */
+        return;
     if (p.ahead > 0)
         pipeline_rewrite(&p);
     else

@@ -155,3 +155,25 @@ def test_no_driver_is_asked_on_the_emulator():
         )  # fmt: skip
     np.testing.assert_array_equal(c, a.astype(np.float32) @ b)
     assert "room for fewer blocks" in run.report
+
+
+@tegula.jit
+def both_made(a_ptr, b_ptr, c_ptr, K, BK: tl.constexpr):
+    m = tl.arange(0, 64)
+    acc = tl.zeros((64, 64), tl.float32)
+    for at in range(0, K, BK):
+        k = at + tl.arange(0, BK)
+        a = tl.load(a_ptr + m[:, None] * K + k[None, :])
+        b = tl.load(b_ptr + k[:, None] * 64 + m[None, :])
+        acc = tl.dot((a * 0.5).to(tl.float16), (b * 2.0).to(tl.float16), acc)
+    tl.store(c_ptr + m[:, None] * 64 + m[None, :], acc)
+
+
+def test_nothing_is_copied_where_slots_cost_blocks():
+    """Then no iteration commits or waits for copies that are none."""
+    c = both_made.compile(
+        "*fp32:16", "*fp32:16", "*fp32:16", "i32:16", BK=64, num_warps=4, num_stages=3,
+        target="cuda:sm_90a", abi="plain",
+    )  # fmt: skip
+    assert "room for fewer blocks" in c.report
+    assert "async_commit" not in c.asm["simt"] and "async_wait" not in c.asm["simt"]
