@@ -22,20 +22,20 @@ is_fusable(const Val *v, const Op *sum)
            !ir_attr(d, ATTR_IMPRECISE) && ir_is_zero(arg(d, 2));
 }
 
-/* Would the sum of the dot be a short one? Then this is no place for it. */
+/* Do warpgroups sum what the dot adds up in fewer bits than float32 has? */
 static bool
-stays_apart(Func *f, Op *dot)
+is_short_sum(Func *f, const Op *dot)
+{
+    DotPlan p = {0};
+    return elem_is_f8(arg(dot, 0)->type->elem) && !hopper_dot(f, dot, &p);
+}
+
+/* Do registers hold its sum and the one that it is added to? */
+static bool
+both_fit(const Func *f, const Op *dot)
 {
     enum { MAX_BOTH = 192 }; /* words of a thread */
-    DotPlan p = {0};
-    const Type *a = arg(dot, 0)->type, *t = result(dot, 0)->type;
-    if (elem_info[a->elem].bits != 8 || !elem_is_float(a->elem) ||
-        hopper_dot(f, dot, &p))
-        return false;
-    if (2 * ty_numel(t) / (32 * f->team_warps) <= MAX_BOTH)
-        return true;
-    ir_set_attr(dot, ATTR_IMPRECISE, a->shape[1]);
-    return false;
+    return 2 * ty_numel(result(dot, 0)->type) / (32 * f->team_warps) <= MAX_BOTH;
 }
 
 void
@@ -48,8 +48,11 @@ pass_fuse_dot(Func *f)
         if (!is_fusable(arg(o, i), o))
             continue;
         Op *dot = arg(o, i)->def;
-        if (stays_apart(f, dot))
-            continue;
+        if (is_short_sum(f, dot)) {
+            if (both_fit(f, dot))
+                continue;
+            ir_set_attr(dot, ATTR_IMPRECISE, arg(dot, 0)->type->shape[1]);
+        }
         ir_move_before(dot, o);
         ir_set_arg(dot, 2, arg(o, 1 - i));
         if (!result(dot, 0)->name)

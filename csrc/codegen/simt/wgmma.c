@@ -24,9 +24,9 @@
  * of any product. Row r of a tile is another one of M then (layout_wgmma_by_words).
  *
  * mma_start fences first: registers that ordinary code wrote are seen by the tensor cores
- * behind it. The accumulators go through the fence, or LLVM would copy behind it what it knows, or
- * what several registers or another op have, too. Between mma_start and mma_wait nothing may touch the accumulators, and nothing
- * does: they are asynchronous values.
+ * behind it. The fence takes the accumulators and A's words as operands: else LLVM would compute or
+ * copy them behind it, where the product uses them. Between mma_start and mma_wait nothing may touch
+ * the accumulators, and nothing does: they are asynchronous values.
  */
 #include "codegen/simt/simt.h"
 
