@@ -70,7 +70,9 @@ Ll *ll_new(Comp *c, LlTarget t, const char *name);
 bool ll_quicken(Ll *l);
 /* What the CPU that host code is for can do, as LLVM lists it ("+avx2,-avx512f,.."). */
 const char *ll_host_features(Comp *c);
-/* masked_bits.c: keeps LLVM from an instruction of AVX-512 that it gets wrong. */
+/* masked_bits.c: gives every selection of the module to `change`, which may replace it. */
+void ll_each_select(Ll *l, void (*change)(Ll *l, Lv select));
+/* keeps LLVM from an instruction of AVX-512 that it gets wrong. */
 void ll_part_masked_bits(Ll *l);
 /* zero_signs.c: keeps LLVM from minima that give another zero than a selection does. */
 void ll_keep_zero_signs(Ll *l);

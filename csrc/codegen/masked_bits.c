@@ -82,16 +82,22 @@ part(Ll *l, Lv select)
 }
 
 void
-ll_part_masked_bits(Ll *l)
+ll_each_select(Ll *l, void (*change)(Ll *l, Lv select))
 {
-    if (l->gptr != l->ptr || !strstr(ll_host_features(l->c), "+avx512f"))
-        return;
     for (Lv f = LLVMGetFirstFunction(l->m); f; f = LLVMGetNextFunction(f))
         for (LLVMBasicBlockRef k = LLVMGetFirstBasicBlock(f); k;
              k = LLVMGetNextBasicBlock(k))
             for (Lv next, o = LLVMGetFirstInstruction(k); o; o = next) {
                 next = LLVMGetNextInstruction(o);
                 if (LLVMIsASelectInst(o))
-                    part(l, o);
+                    change(l, o);
             }
+}
+
+void
+ll_part_masked_bits(Ll *l)
+{
+    if (l->gptr != l->ptr || !strstr(ll_host_features(l->c), "+avx512f"))
+        return;
+    ll_each_select(l, part);
 }

@@ -65,14 +65,6 @@ keep_sign(Ll *l, Lv select)
 void
 ll_keep_zero_signs(Ll *l)
 {
-    if (l->gptr == l->ptr)
-        return;
-    for (Lv f = LLVMGetFirstFunction(l->m); f; f = LLVMGetNextFunction(f))
-        for (LLVMBasicBlockRef k = LLVMGetFirstBasicBlock(f); k;
-             k = LLVMGetNextBasicBlock(k))
-            for (Lv next, o = LLVMGetFirstInstruction(k); o; o = next) {
-                next = LLVMGetNextInstruction(o);
-                if (LLVMIsASelectInst(o))
-                    keep_sign(l, o);
-            }
+    if (l->gptr != l->ptr)
+        ll_each_select(l, keep_sign);
 }
