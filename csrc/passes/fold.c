@@ -188,6 +188,60 @@ fold_for_carried(Fold *w, Op *o)
     }
 }
 
+/* v is of + *c. */
+static bool
+is_beyond(const Val *v, const Val *of, int64_t *c)
+{
+    const Op *o = v->def;
+    int64_t from;
+    if (v == of || (ir_const_as_int(v, c) && ir_const_as_int(of, &from))) {
+        *c = v == of ? 0 : (int64_t)((uint64_t)*c - (uint64_t)from);
+        return true;
+    }
+    if (!o || (o->op != OP_ADD && o->op != OP_SUB) || arg(o, 0) != of ||
+        !ir_const_as_int(arg(o, 1), c))
+        return false;
+    *c = o->op == OP_SUB ? (int64_t)(0 - (uint64_t)*c) : *c;
+    return true;
+}
+
+static bool
+is_same_number(const Val *x, const Val *y)
+{
+    int64_t a, b;
+    return x == y || (ir_const_as_int(x, &a) && ir_const_as_int(y, &b) && a == b);
+}
+
+/* What begins a constant, or one step, beside the index and takes the same steps stays that far
+ * from it:
+ *
+ *     for %i = %lb .., %s (%at = %lb - 132) { %next = %at + %s; yield %next }  =>  %at = %i - 132
+ *     for %i = %lb .., %s (%at = %lb - %s)  { ..                            }  =>  %next = %i
+ */
+static void
+fold_for_steps(Fold *w, Op *o)
+{
+    Block *b = o->regions[0];
+    for (int i = 0; i < o->n_results; i++) {
+        Val *iv = b->args[0], *at = b->args[i + 1], *step = arg(o, 2);
+        const Op *next = arg(end_of(b), i)->def, *init = arg(o, 3 + i)->def;
+        bool is_step_before = init && init->op == OP_SUB && arg(init, 0) == arg(o, 0) &&
+                              arg(init, 1) == step;
+        int64_t c = 0;
+        if (at->type != iv->type || !next || next->op != OP_ADD || arg(next, 0) != at ||
+            !is_same_number(arg(next, 1), step) ||
+            !(is_step_before || is_beyond(arg(o, 3 + i), arg(o, 0), &c)))
+            continue;
+        Build in = {.f = w->f, .block = b, .before = b->first, .loc = o->loc};
+        if (is_step_before)
+            replace_by(w, result(next, 0), iv);
+        replace_by(w, at,
+                   is_step_before ? ir_bin(&in, OP_SUB, iv, step)
+                   : c ? ir_bin(&in, OP_ADD, iv, ir_const_int(&in, iv->type, c))
+                       : iv);
+    }
+}
+
 /* The condition fails at once: the first region runs, and nothing else. */
 static bool
 fold_while(Fold *w, Op *o)
@@ -214,8 +268,10 @@ fold_control(Fold *w, Op *o)
         return fold_while(w, o);
     if (o->op == OP_FOR && fold_for_trips(w, o))
         return true;
-    if (o->op == OP_FOR)
+    if (o->op == OP_FOR) {
         fold_for_carried(w, o);
+        fold_for_steps(w, o);
+    }
     return false;
 }
 
