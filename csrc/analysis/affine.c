@@ -354,26 +354,44 @@ walk_block_arg(Walk *w, const Val *v, Affine *out)
     return strides_leave(&x, v->type->rank, o->regions[0]);
 }
 
-AffSum
-aff_modulus(const Op *rem)
+/* select(x < n, x, c), unlike other selections an index that is kept in front of n. */
+static bool
+is_kept_below(const Op *select)
 {
-    const Val *n = arg(rem, 1);
-    int64_t c;
+    const Op *less = arg(select, 0)->def;
+    uint64_t c;
+    return less && less->op == OP_LT && arg(less, 0) == arg(select, 1) &&
+           ir_is_const(arg(select, 2), &c);
+}
+
+const Val *
+aff_wrapped(const Op *o)
+{
+    return arg(o, o->op == OP_SELECT);
+}
+
+AffSum
+aff_modulus(const Op *o)
+{
+    const Val *n = arg(o->op == OP_SELECT ? arg(o, 0)->def : o, 1);
+    int64_t c, more = o->op == OP_MIN;
     if (ir_const_as_int(n, &c))
-        return (AffSum){.c = c};
+        return (AffSum){.c = c + more};
     if (n->def && n->def->op == OP_SPLAT)
-        return (AffSum){.n = 1, .term = {{1, arg(n->def, 0), NULL}}};
+        return (AffSum){.c = more, .n = 1, .term = {{1, arg(n->def, 0), NULL}}};
     return (AffSum){0};
 }
 
-/* x % n as x, which it is but for the wrap. */
+/* x % n as x, which it is but for the wrap; what is kept below n, too. */
 static bool
-walk_rem(Walk *w, const Op *o, Affine *out)
+walk_wrapped(Walk *w, const Op *o, Affine *out)
 {
-    AffSum n = aff_modulus(o);
     AffineWraps *k = w->wraps;
     if (!k || k->n == MAX_WRAPS || !result(o, 0)->type->rank ||
-        (n.n ? n.c != 0 : n.c <= 0) || !walk_value(w, arg(o, 0), out) || out->origin)
+        (o->op == OP_SELECT && !is_kept_below(o)))
+        return false;
+    AffSum n = aff_modulus(o);
+    if ((!n.n && n.c <= 0) || !walk_value(w, aff_wrapped(o), out) || out->origin)
         return false;
     for (int i = 0; i < k->n; i++)
         if (k->at[i] == o)
@@ -443,7 +461,7 @@ walk_op(Walk *w, const Val *v, Affine *out)
     case OP_ADDPTR: return walk_sum(w, o, 1, out);
     case OP_SUB: return walk_sum(w, o, -1, out);
     case OP_MUL: return walk_product(w, o, out);
-    case OP_REM: return walk_rem(w, o, out);
+    case OPS(OP_REM, OP_MIN, OP_SELECT): return walk_wrapped(w, o, out);
     case OP_NEG: return walk_scaled(w, o, -1, out);
     case OP_SHL: {
         Affine n;
@@ -459,10 +477,10 @@ walk_op(Walk *w, const Val *v, Affine *out)
                walk_value(w, arg(o, 0), out);
     case OPS(OP_FOR, OP_WHILE, OP_IF): return walk_result(w, v, out);
     case OPS(OPS_GRID, OP_JOIN, OP_SPLIT, OP_CAT, OP_RESIZE, OP_DIV, OP_DIV_RN,
-             OP_DIV_APPROX, OP_MIN, OP_MAX, OP_MINNAN, OP_MAXNAN, OP_UMULHI, OP_AND,
-             OP_OR, OP_XOR, OP_SHR, OP_ABS, OP_FMA, OPS_COMPARE, OP_SELECT, OP_BITCAST,
-             OPS_MATH, OPS_ACCESS, OPS_TENSOR, OPS_ACROSS, OPS_FOREIGN, OPS_ENDS,
-             OPS_NOTES, OPS_THREADS):
+             OP_DIV_APPROX, OP_MAX, OP_MINNAN, OP_MAXNAN, OP_UMULHI, OP_AND, OP_OR,
+             OP_XOR, OP_SHR, OP_ABS, OP_FMA, OPS_COMPARE, OP_BITCAST, OPS_MATH,
+             OPS_ACCESS, OPS_TENSOR, OPS_ACROSS, OPS_FOREIGN, OPS_ENDS, OPS_NOTES,
+             OPS_THREADS):
         break;
     }
     return false;

@@ -92,14 +92,17 @@ typedef struct Affine {
 } Affine;
 bool affine_of(const Func *f, const Val *v, Affine *out); /* false: not of that form */
 /* The same, where scalars that are sums and products of others are taken apart as well, as if
- * nothing wrapped in them, and x % n of a block counts as x: wraps gets the op. */
+ * nothing wrapped in them, and x % n of a block counts as x, as do min(x, n - 1) and
+ * select(x < n, x, constant): wraps gets the op. */
 enum { MAX_WRAPS = 4 };
 typedef struct AffineWraps {
     const Op *at[MAX_WRAPS];
     int n;
 } AffineWraps;
 bool affine_deep(const Val *v, Affine *out, AffineWraps *wraps);
-AffSum aff_modulus(const Op *rem); /* n of x % n, where affine_deep noted the op */
+/* n and x of an op that affine_deep noted. */
+AffSum aff_modulus(const Op *o);
+const Val *aff_wrapped(const Op *o);
 bool aff_is_zero(const AffSum *s);
 /* s += k * x; s += x * y; false where that is no such sum. */
 bool aff_add(AffSum *s, const AffSum *x, int64_t k);

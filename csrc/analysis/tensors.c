@@ -20,8 +20,8 @@
  *         loaded), coordinates count from TENSOR_FRONT rows in front of the tensor, which
  *         makes them positive; a bound is as much further. An index beyond that, of rows of
  *         MIN_ROW bytes or more, would be in no GPU's memory. No box may be all outside then.
- * Rule 3: what wraps (% M) is copied as if it ended where nobody needs what wraps (rows.c);
- *         else where the block's side divides both the coordinate and M: then no wrap is inside
+ * Rule 3: what wraps (% M), or is kept in front of the end (x < M ? x : 0, min(x, M - 1)), is copied as if it
+ *         ended where nobody needs what is behind (rows.c); else, for % M alone, where the block's side divides both the coordinate and M: then no wrap is inside
  *         of a block.
  */
 #include "analysis/analysis.h"
@@ -397,13 +397,12 @@ add_last_program(const Split *s, AffSum *to, const Val *v, int64_t n)
     return all && aff_add(to, &last, 1);
 }
 
-/* Index of a loop that counts up from what is not negative. */
+/* Index of a loop that counts up from what is not negative; with a step of 0 it stays there. */
 static bool
 counts_up(Split *s, const Val *v, int *budget)
 {
     const Op *o = v->block->owner;
-    int64_t step;
-    return ir_const_as_int(arg(o, 2), &step) && step > 0 &&
+    return is_not_negative(s, arg(o, 2), budget) &&
            is_not_negative(s, arg(o, 0), budget);
 }
 
@@ -520,6 +519,7 @@ is_end_of_rows(Split *s, int dim, const AffSum *m)
     AffineWraps none = {0};
     Affine size = {.base = *m};
     if ((m->n && !affine_deep(m->term[0].a, &size, &none)) || none.n ||
+        (m->n && !aff_add(&size.base, &(AffSum){.c = m->c}, 1)) ||
         s->access->op != OP_LOAD ||
         !rows_are_dropped(s->f, result(s->access, 0), dim, &s->coord[dim], &size.base))
         return false;
@@ -534,11 +534,12 @@ settle_wraps(Split *s)
 {
     const Type *t = s->block;
     for (int i = 0; i < s->wraps.n; i++) {
+        const Op *o = s->wraps.at[i];
         AffineWraps none = {0};
         Affine x;
         int dim = -1;
-        AffSum m = aff_modulus(s->wraps.at[i]);
-        if (!affine_deep(arg(s->wraps.at[i], 0), &x, &none) || none.n ||
+        AffSum m = aff_modulus(o);
+        if (!affine_deep(aff_wrapped(o), &x, &none) || none.n ||
             (m.n && !is_of_launch(s, m.term[0].a)))
             return false;
         for (int d = 0; d < s->rank; d++)
@@ -552,7 +553,7 @@ settle_wraps(Split *s)
             return false;
         if (is_end_of_rows(s, dim, &m))
             continue;
-        if (!divide(&aligned, t->shape[dim]) || m.c % t->shape[dim])
+        if (o->op != OP_REM || !divide(&aligned, t->shape[dim]) || m.c % t->shape[dim])
             return false;
         s->modulus[dim] = m;
     }

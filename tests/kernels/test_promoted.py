@@ -125,6 +125,95 @@ def test_roles(
 
 
 @tegula.jit
+def persistent(
+    a_ptr, b_ptr, c_ptr, M, N, K, sam, sbk, scm, n_programs,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, G: tl.constexpr,
+    P: tl.constexpr, END: tl.constexpr,
+):  # fmt: skip
+    """Triton's tutorial 09 by pointers: what is behind the end has another row's index,
+    and the number of the tile to store is counted beside the loop's."""
+    pid = tl.program_id(0)
+    rows, cols = tl.cdiv(M, BM), tl.cdiv(N, BN)
+    step = P if P else n_programs
+    stored = pid - step
+    for tile in tl.range(pid, rows * cols, step, flatten=True):
+        m, n = tile_of(tile, rows, cols, G)
+        m, n = m * BM + tl.arange(0, BM), n * BN + tl.arange(0, BN)
+        if END == "where":
+            m, n = tl.where(m < M, m, 0), tl.where(n < N, n, 0)
+            m = tl.max_contiguous(tl.multiple_of(m, BM), BM)
+            n = tl.max_contiguous(tl.multiple_of(n, BN), BN)
+        if END == "minimum":
+            m, n = tl.minimum(m, M - 1), tl.minimum(n, N - 1)
+        acc = tl.zeros((BM, BN), tl.float32)
+        for i in range(tl.cdiv(K, BK)):
+            k = i * BK + tl.arange(0, BK)
+            a_mask, b_mask = k[None, :] < K, k[:, None] < K
+            if END == "mask":
+                a_mask, b_mask = a_mask & (m[:, None] < M), b_mask & (n[None, :] < N)
+            a = tl.load(a_ptr + m[:, None] * sam + k[None, :], a_mask, 0.0)
+            b = tl.load(b_ptr + k[:, None] * sbk + n[None, :], b_mask, 0.0)
+            acc = tl.dot(a, b, acc)
+        stored += step
+        m, n = tile_of(stored, rows, cols, G)
+        m, n = m * BM + tl.arange(0, BM), n * BN + tl.arange(0, BN)
+        at = c_ptr + scm * m[:, None] + n[None, :]
+        tl.store(at, acc.to(tl.float16), (m[:, None] < M) & (n[None, :] < N))
+
+
+@tegula.jit
+def tile_of(tile, rows, cols, G: tl.constexpr):
+    first = tile // (G * cols) * G
+    side = min(rows - first, G)
+    return first + tile % side, tile % (G * cols) // side
+
+
+@pytest.mark.parametrize("n_programs", [3, 16])
+@pytest.mark.parametrize("is_known", [True, False])
+@pytest.mark.parametrize("end", ["where", "minimum", "mask"])
+@pytest.mark.parametrize("M, N, K", [(256, 128, 128), (200, 152, 104), (72, 320, 72)])
+def test_persistent(
+    M: int, N: int, K: int, end: str, is_known: bool, n_programs: int,
+    rng: np.random.Generator,
+) -> None:  # fmt: skip
+    a = (rng.integers(-4, 5, (M, K)) / 4).astype(np.float16)
+    b = (rng.integers(-4, 5, (K, N)) / 4).astype(np.float16)
+    c = put(np.full((M, N), np.nan, np.float16))
+    run = persistent[(n_programs,)](
+        put(a), put(b), c, M, N, K, K, N, N, n_programs, BM=64, BN=64, BK=64, G=2,
+        P=n_programs if is_known else 0, END=end, num_warps=4, hopper="3",
+    )  # fmt: skip
+    assert maps_of(run) == 2 and "roles {" in run.asm["simt"], run.report
+    expect = (a.astype(np.float64) @ b.astype(np.float64)).astype(np.float16)
+    np.testing.assert_array_equal(c.numpy(), expect)
+
+
+@tegula.jit
+def kept_in_front(a_ptr, b_ptr, c_ptr, M, sam, B: tl.constexpr, END: tl.constexpr):
+    """The sums over all rows of a block: what is behind the end counts as another row."""
+    i, k = tl.program_id(0) * B + tl.arange(0, B), tl.arange(0, B)
+    i = tl.where(i < M, i, 0) if END == "where" else tl.minimum(i, M - 1)
+    a = tl.load(a_ptr + i[:, None] * sam + k[None, :])
+    b = tl.load(b_ptr + k[:, None] * B + k[None, :])
+    tl.store(c_ptr + tl.program_id(0) * B + k, tl.sum(tl.dot(a, b), axis=0))
+
+
+@pytest.mark.parametrize("end", ["where", "minimum"])
+def test_rows_behind_the_end_that_count(end: str, rng: np.random.Generator) -> None:
+    M = 40
+    a = (rng.integers(-4, 5, (M, 32)) / 4).astype(np.float16)
+    b = (rng.integers(-4, 5, (32, 32)) / 4).astype(np.float16)
+    c = put(np.full((2, 32), np.nan, np.float32))
+    kernel_args = put(a), put(b), c, M, 32
+    run = kept_in_front[(2,)](*kernel_args, B=32, END=end, num_warps=4, hopper="3,all")
+    assert maps_of(run) == 1, run.report  # of B
+    i = np.arange(64)
+    rows = np.where(i < M, i, 0) if end == "where" else np.minimum(i, M - 1)
+    product = a[rows].astype(np.float64) @ b.astype(np.float64)
+    np.testing.assert_array_equal(c.numpy(), product.reshape(2, 32, 32).sum(axis=1))
+
+
+@tegula.jit
 def columns(a_ptr, b_ptr, c_ptr, M, sam, B: tl.constexpr):
     """The sums over all rows of a block: here a row that wraps counts."""
     i, k = tl.program_id(0) * B + tl.arange(0, B), tl.arange(0, B)
