@@ -27,7 +27,7 @@
 #include "analysis/analysis.h"
 
 #define GROUP_TYPES                                                                    \
-    "wgmma is for f16, bf16, tf32 and float8 summed as f32, and for int8"
+    "wgmma is for f16, bf16, tf32 and float8 summed as f32, f16 and float8 as f16, and for int8"
 
 enum {
     GROUP = 2,      /* log2 of the warps of a warpgroup */
@@ -55,7 +55,8 @@ acc_words(const Block *b)
         bool is_product = o->op == OP_DOT || o->op == OP_MMA_START;
         const Op *before = o->op == OP_DOT ? arg(o, 2)->def : NULL;
         if (is_product && !(before && before->op == OP_DOT && before->block == b))
-            sum += ty_numel(result(o, 0)->type) / (32 * b->func->team_warps);
+            sum += ty_numel(result(o, 0)->type) * ty_bytes(result(o, 0)->type) /
+                   (4 * 32 * b->func->team_warps);
         for (int i = 0; i < o->n_regions; i++) {
             int64_t inside = acc_words(o->regions[i]); /* MAX evaluates twice */
             most = MAX(most, inside);
@@ -218,12 +219,12 @@ refused_types(const Op *dot)
          is_tf32 = a->elem == E_F32 && ir_attr(dot, ATTR_PRECISION) == PREC_TF32;
     if (is_f8 && ir_attr(dot, ATTR_IMPRECISE))
         return "its sums of float8 are longer than max_num_imprecise_acc";
-    if (acc->rank == 2 && (a->elem == E_I8 ? acc->elem == E_I32
-                                           : acc->elem == E_F32 && (is_tf32 || is_f8 ||
-                                                                    a->elem == E_F16 ||
-                                                                    a->elem == E_BF16)))
-        return NULL;
-    return GROUP_TYPES;
+    bool ok = a->elem == E_I8 ? acc->elem == E_I32
+              : acc->elem == E_F16
+                  ? is_f8 || a->elem == E_F16
+                  : acc->elem == E_F32 &&
+                        (is_tf32 || is_f8 || a->elem == E_F16 || a->elem == E_BF16);
+    return acc->rank == 2 && ok ? NULL : GROUP_TYPES;
 }
 
 const char *
@@ -242,7 +243,7 @@ hopper_dot(Func *f, const Op *dot, DotPlan *p)
     int warps_m = MIN(warps, m - 4), warps_n = warps - warps_m;
     if (warps_m < GROUP || n - warps_n < 4 || bytes << k < 32)
         return "a warpgroup's share is 64 x 16 at least, and 32 bytes of K";
-    if (1 << MAX(m + n - warps - LANE_BITS, 0) > MAX_ACC)
+    if (elem_info[acc->elem].bytes << MAX(m + n - warps - LANE_BITS, 0) > 4 * MAX_ACC)
         return "the accumulators leave no registers";
     bool is_a_regs = !a->slots && !comes_from_load(arg(dot, 0)),
          is_settled = acc->layout, /* by assign_layouts, before a cast of float8 */

@@ -109,7 +109,8 @@ check_mma_start(const Op *o)
     bool ok = a->rank == 2 && b->rank == 2 && acc->rank == 2 && b->slots == 1 &&
               a->slots < 2 && a->shape[1] == b->shape[0] &&
               a->shape[0] == acc->shape[0] && b->shape[1] == acc->shape[1] &&
-              acc->is_async && (is_elem(acc, E_F32) || is_elem(acc, E_I32)) &&
+              acc->is_async &&
+              (is_elem(acc, E_F32) || is_elem(acc, E_I32) || is_elem(acc, E_F16)) &&
               dot_elements_fit(a, b, acc);
     if (!ok)
         return refuse(o, "%s @ %s to %s", type_text(o, a), type_text(o, b),

@@ -127,6 +127,22 @@ def one_turn(a_ptr, b_ptr, x_ptr, c_ptr, N: tl.constexpr, FORM: tl.constexpr):
     tl.store(c_ptr + m[:, None] * N + n[None, :], x)
 
 
+@tegula.jit
+def half_sums(
+    a_ptr, b_ptr, c_ptr, K, sam, sak, sbk, sbn,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, BEGIN: tl.constexpr,
+):  # fmt: skip
+    """A @ B + BEGIN, summed in float16."""
+    m, n, k = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+    m += tl.program_id(0) * BM
+    acc = tl.full((BM, BN), BEGIN, tl.float16)
+    for k0 in range(0, K, BK):
+        a = tl.load(a_ptr + m[:, None] * sam + (k0 + k)[None, :] * sak)
+        b = tl.load(b_ptr + (k0 + k)[:, None] * sbk + n[None, :] * sbn)
+        acc = tl.dot(a, b, acc, out_dtype=tl.float16)
+    tl.store(c_ptr + m[:, None] * BN + n[None, :], acc)
+
+
 def whole_numbers(seed: int, *shape: int, dtype=np.float16) -> np.ndarray:
     return np.random.default_rng(seed).integers(-4, 5, shape).astype(dtype)
 
@@ -339,6 +355,36 @@ def test_an_operand_of_one_number():
 def test_no_turn_of_the_loop():
     c = run_matmul((64, 64, 0), (64, 64, 32), num_warps=4, hopper="2,1")
     assert "wait_group.sync.aligned 1" in c.asm["ptx"]
+
+
+@pytest.mark.parametrize("turned", list(product((0, 1), repeat=2)))
+@pytest.mark.parametrize("hopper", ["2,0", "2,1", "3"])
+@pytest.mark.parametrize(
+    ("block", "warps", "instruction"),
+    [
+        ((64, 64, 64), 4, "m64n64k16.f16.f16.f16"),
+        ((128, 256, 64), 4, "m64n256k16.f16.f16.f16"),  # 128 words a thread
+        ((64, 128, 32), 8, "m64n64k16.f16.f16.f16"),
+    ],
+)
+@pytest.mark.parametrize("begin", [0, 3])
+def test_sums_in_f16(turned, hopper, block, warps, instruction, begin):
+    bm, bn, bk = block
+    a, b = whole_numbers(1, 2 * bm, 3 * bk) / 4, whole_numbers(2, 3 * bk, bn)
+    a = a.astype(np.float16)
+    lie = [np.ascontiguousarray(x.T) if t else x for x, t in zip((a, b), turned)]
+    there = [simulated.put(x, TARGET) for x in lie]
+    c = simulated.put(np.full((2 * bm, bn), np.nan, np.float16), TARGET)
+    strides = []
+    for t, x in zip(turned, (a, b)):
+        strides += (1, x.shape[0]) if t else (x.shape[1], 1)
+    run = half_sums[(2,)](
+        *there, c, 3 * bk, *strides, BM=bm, BN=bn, BK=bk, BEGIN=begin, num_warps=warps,
+        hopper=hopper,
+    )  # fmt: skip
+    assert instruction in run.asm["ptx"] and "mma.sync" not in run.asm["ptx"]
+    want = a.astype(np.float64) @ b.astype(np.float64) + begin  # exact in float16
+    np.testing.assert_array_equal(c.numpy(), want.astype(np.float16))
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,8 @@ typedef struct Access { /* one load, store or atomic of one thread */
  * bytes of k. */
 typedef struct Wgmma {
     Elem elem, elem_b; /* they differ in float8 alone */
-    int columns;
+    Elem sum;
+    int columns, n_sums; /* words of the sum, two of f16 in each */
     bool is_first;       /* the first one overwrites the accumulators */
     WgmmaOperand a, b;   /* a: unless it is in registers */
     Lv a_first, b_first; /* shared offsets, bytes, the same for all of a warpgroup .. */

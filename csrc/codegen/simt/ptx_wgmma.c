@@ -45,11 +45,14 @@ add_step(Asm *x, const Wgmma *w, int step, const Lv *a)
 {
     Ll *l = x->l;
     int bytes = elem_info[w->elem].bytes;
-    bool is_integer = w->elem == E_I8;
+    bool is_integer = w->sum == E_I32;
     asm_text(x, "%swgmma.mma_async.sync.aligned.m64n%dk%d.%s.%s.%s ",
-             step ? "\n\t" : "", w->columns, 32 / bytes, is_integer ? "s32" : "f32",
+             step ? "\n\t" : "", w->columns, 32 / bytes,
+             is_integer        ? "s32"
+             : w->sum == E_F16 ? "f16"
+                               : "f32",
              type_text(w->elem), type_text(w->elem_b));
-    asm_vector(x, 0, w->columns / 2);
+    asm_vector(x, 0, w->n_sums);
     /* LLVM numbers what is tied as operands of its own, behind the others. */
     if (a) {
         int first = x->out.n + x->in.n;
@@ -77,10 +80,10 @@ add_step(Asm *x, const Wgmma *w, int step, const Lv *a)
 void
 ptx_wgmma(Ll *l, const Wgmma *w, Lv *d, Lv (*a)[4])
 {
-    int n = w->columns / 2;
+    int n = w->n_sums;
     Asm x = asm_new(l);
     for (int i = 0; i < n; i++)
-        asm_out_early(&x, w->elem == E_I8 ? l->i32 : l->f32);
+        asm_out_early(&x, w->sum == E_F32 ? l->f32 : l->i32);
     for (int i = 0; i < w->n_steps; i++)
         add_step(&x, w, i, a ? a[i] : NULL);
     for (int i = 0; i < n; i++)

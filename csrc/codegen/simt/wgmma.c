@@ -26,7 +26,8 @@
  * mma_start fences first: registers that ordinary code wrote are seen by the tensor cores
  * behind it. The fence takes the accumulators and A's words as operands: else LLVM would compute or
  * copy them behind it, where the product uses them. Between mma_start and mma_wait nothing may touch
- * the accumulators, and nothing does: they are asynchronous values.
+ * the accumulators, and nothing does: they are asynchronous values. A word of a sum in f16 has two
+ * neighbours of a row, and is taken apart and put together again by what LLVM removes.
  */
 #include "codegen/simt/simt.h"
 
@@ -38,6 +39,7 @@ typedef struct Product {
     int m, n, k;
     int log2_m, log2_n;     /* warps along M and N */
     int elem_bytes, step;   /* along k, elements */
+    int per_word;           /* elements of the sum */
     int tile_rows, columns; /* from tile to tile; of an instruction */
     int n_chunks;           /* instructions that a group's columns take */
     bool is_by_words;       /* A is read out of shared memory word by word */
@@ -64,7 +66,8 @@ product_of(Sim *s, const Op *o)
                  .m = t->shape[0],
                  .n = t->shape[1],
                  .k = a->shape[1],
-                 .elem_bytes = elem_info[a->elem].bytes};
+                 .elem_bytes = elem_info[a->elem].bytes,
+                 .per_word = 4 / elem_info[t->elem].bytes};
     for (int wm = GROUP_BITS; wm <= s->log2_warps && wm <= shape[0] - 4; wm++)
         for (int words = 0; words < 2; words++) {
             int wn = s->log2_warps - wm;
@@ -148,6 +151,37 @@ packed_word(Sim *s, const Val *v, int first)
     return sim_pack_word(s, v->type, elem, each);
 }
 
+/* ---- sums ------------------------------------------------------------------------ */
+
+static int
+n_sum_words(const Val *v)
+{
+    return sim_n_regs(v) * elem_info[v->type->elem].bytes / 4;
+}
+
+/* The words of the sum v, to word; how many. */
+static int
+take_sum(Sim *s, const Val *v, Lv *word)
+{
+    int each = 4 / elem_info[v->type->elem].bytes, n = n_sum_words(v);
+    for (int i = 0; i < n; i++)
+        word[i] = each == 1 ? sim_reg(s, v, i) : packed_word(s, v, i * each);
+    return n;
+}
+
+/* v from its words. */
+static void
+give_sum(Sim *s, const Val *v, const Lv *word)
+{
+    int each = 4 / elem_info[v->type->elem].bytes, n = n_sum_words(v);
+    Lv *to = sim_define(s, v);
+    for (int i = 0; i < n; i++)
+        if (each == 1)
+            to[i] = word[i];
+        else
+            sim_unpack_word(s, v->type, word[i], each, to + i * each);
+}
+
 /* Those of an operand in registers: neighbours along k are a layout's first bits. */
 static void
 register_words(const Product *p, int row, int k, Lv word[4])
@@ -219,7 +253,7 @@ static void
 multiply(const Product *p, Operands *x, int n_regs, int k, int end)
 {
     Sim *s = p->s;
-    int each = p->columns / 2, tile = p->n_chunks * each;
+    int each = p->columns / 2 / p->per_word, tile = p->n_chunks * each;
     Wgmma *w = &x->w;
     w->is_first = x->is_first && k == 0;
     w->n_steps = (end - k) / p->step;
@@ -271,16 +305,18 @@ sim_mma_start(Sim *s, const Op *o)
 {
     Product p = product_of(s, o);
     const Type *t = arg(o, 0)->type;
-    int n_regs = sim_n_regs(result(o, 0));
-    LLVMTypeRef sum = t->elem == E_I8 ? s->l->i32 : s->l->f32;
+    Elem sum = result(o, 0)->type->elem;
+    LLVMTypeRef word = sum == E_F32 ? s->l->f32 : s->l->i32;
+    int n_regs = n_sum_words(result(o, 0));
     Operands x = {.b = open_shared(&p, 1, p.columns, p.log2_m, p.log2_n,
                                    p.n >> p.log2_n),
-                  .acc = sim_define(s, result(o, 0)),
+                  .acc = NEW_N(s->a, Lv, n_regs),
                   .is_first = o->n_args < 3};
-    Lv *acc = x.is_first ? NULL : sim_val(s, arg(o, 2));
-    for (int r = 0; r < n_regs; r++)
-        x.acc[r] = acc ? acc[r] : LLVMGetPoison(sum);
-    if (acc && !arg(o, 2)->type->is_async)
+    for (int r = 0; x.is_first && r < n_regs; r++)
+        x.acc[r] = LLVMGetPoison(word);
+    if (!x.is_first)
+        take_sum(s, arg(o, 2), x.acc);
+    if (!x.is_first && !arg(o, 2)->type->is_async)
         x.computed = n_regs;
     if (!t->slots || p.is_by_words)
         x.words = arena_alloc_n(s->a, (size_t)(p.m / p.tile_rows * p.k / p.step),
@@ -289,7 +325,9 @@ sim_mma_start(Sim *s, const Op *o)
         x.a = open_shared(&p, 0, ROWS, GROUP_BITS, p.log2_m - GROUP_BITS, ROWS);
     x.w = (Wgmma){.elem = t->elem,
                   .elem_b = arg(o, 1)->type->elem,
+                  .sum = sum,
                   .columns = p.columns,
+                  .n_sums = p.columns / 2 / p.per_word,
                   .a = x.a.w,
                   .b = x.b.w,
                   .a_first = x.a.first,
@@ -298,6 +336,7 @@ sim_mma_start(Sim *s, const Op *o)
                   .b_offset = NEW_N(s->a, int, p.k / p.step)};
     if (p.is_by_words) {
         multiply_by_words(&p, &x, n_regs);
+        give_sum(s, result(o, 0), x.acc);
         return;
     }
     if (x.words && t->layout != layout_of_a(&p))
@@ -306,6 +345,7 @@ sim_mma_start(Sim *s, const Op *o)
         for (int k = 0; k < p.k; k += p.step)
             register_words(&p, row, k, *words_at(&p, &x, row, k));
     multiply(&p, &x, n_regs, 0, p.k);
+    give_sum(s, result(o, 0), x.acc);
 }
 
 void
@@ -315,8 +355,9 @@ sim_mma_wait(Sim *s, const Op *o)
     for (int i = 0; i < o->n_args; i++)
         *(i < o->n_results ? &n : &n_kept) += sim_n_regs(arg(o, i));
     Lv *all = NEW_N(s->a, Lv, n + n_kept + 1), *at = all;
-    for (int i = 0; i < o->n_results; i++, at += sim_n_regs(arg(o, i - 1)))
-        memcpy(at, sim_val(s, arg(o, i)), (size_t)sim_n_regs(arg(o, i)) * sizeof *at);
+    for (int i = 0; i < o->n_results; i++)
+        at += take_sum(s, arg(o, i), at);
+    n = (int)(at - all);
     n_kept = 0;
     for (int i = o->n_results; i < o->n_args; i++) {
         const Val *v = arg(o, i);
@@ -327,9 +368,8 @@ sim_mma_wait(Sim *s, const Op *o)
     s->m->wgmma_wait(s->l, (int)ir_attr(o, ATTR_PENDING), all, n, at, n_kept);
     at = all;
     for (int i = 0; i < o->n_results; i++) {
-        Lv *to = sim_define(s, result(o, i));
-        memcpy(to, at, (size_t)sim_n_regs(result(o, i)) * sizeof *to);
-        at += sim_n_regs(result(o, i));
+        give_sum(s, result(o, i), at);
+        at += n_sum_words(result(o, i));
     }
 }
 
