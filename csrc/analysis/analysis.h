@@ -140,6 +140,8 @@ DotSides dot_sides(const Op *dot);
 void dot_set_sides(Op *dot, DotSides s);
 
 /* Is a product's operand computed from another product, as in attention? */
+/* Does v come from a dot, through elementwise ops? *budget: how many ops may be looked at. */
+bool comes_from_dot(const Val *v, int *budget);
 bool has_chained_dot(const Block *b);
 
 /* ---- hopper.c ------------------------------------------------------------------------------- */

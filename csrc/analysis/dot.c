@@ -16,8 +16,7 @@
 
 enum { WALK_BUDGET = 256 };
 
-/* Does v come from a dot, through elementwise ops? */
-static bool
+bool
 comes_from_dot(const Val *v, int *budget)
 {
     const Op *o = v->def;

@@ -33,8 +33,9 @@
  * block of a multiprocessor, in fewer slots if need be. RMS norm and product of 4096^3 by
  * 128x128x64 on an H100: 1257 us without and 475 us with them.
  *
- * What several threads hold (a scale of each column) is no copy. Such small loads happen an
- * iteration ahead, into registers that the loop carries.
+ * What several threads hold (a scale of each column) is no copy, nor what is computed with a product
+ * (the scales of float8's blocks). Such small loads happen an iteration ahead, into registers that the
+ * loop carries.
  *
  * An operand of a dot that does not change in the loop (the queries of attention) goes
  * to shared memory, too, where registers would not do otherwise: it is stored once
@@ -81,15 +82,15 @@ is_move(const Op *o)
     return o->op == OP_CONVERT || o->op == OP_TO_SHARED;
 }
 
-static bool
-feeds_dot(const Val *v, int depth)
+bool
+pipeline_feeds_dot(const Val *v, int depth)
 {
     for (const Use *u = v->uses; u; u = u->next) {
         const Op *o = u->user;
         if (is_operand(u))
             return true;
         if (depth < MAX_CHAIN && (is_move(o) || pipeline_is_link(o)) &&
-            feeds_dot(result(o, 0), depth + 1))
+            pipeline_feeds_dot(result(o, 0), depth + 1))
             return true;
     }
     return false;
@@ -126,8 +127,29 @@ is_computed_from(const Pipe *p, const Op *load)
 {
     Map seen = {.a = p->c->arena};
     int budget = MAX_USES;
-    return !feeds_dot(result(load, 0), 0) &&
+    return !pipeline_feeds_dot(result(load, 0), 0) &&
            reaches_dot(result(load, 0), &seen, &budget);
+}
+
+/* Is what a dot gave computed with v? */
+static bool
+meets_product(const Val *v, int depth)
+{
+    for (const Use *u = v->uses; u; u = u->next) {
+        const Op *o = u->user;
+        int budget = MAX_USES;
+        bool is_same_place = is_move(o) || pipeline_is_link(o) || o->op == OP_EXPAND ||
+                             o->op == OP_BROADCAST || o->op == OP_SPLAT ||
+                             (op_has(o, OPF_ELEM) && op_has(o, OPF_PURE));
+        if (depth == MAX_CHAIN || !is_same_place)
+            continue;
+        for (int i = 0; i < o->n_args; i++)
+            if (arg(o, i) != v && comes_from_dot(arg(o, i), &budget))
+                return true;
+        if (meets_product(result(o, 0), depth + 1))
+            return true;
+    }
+    return false;
 }
 
 /* Does v end in tensor cores? Multiply-adds put operands into shared memory themselves. */
@@ -298,7 +320,8 @@ find_streams(Pipe *p, bool all)
     for (Op *o = p->body->first; o && p->n_streams < MAX_STREAMS; o = o->next) {
         Stream s;
         bool is_computed = o->op == OP_LOAD && p->is_async && is_computed_from(p, o);
-        if (o->op != OP_LOAD || (!all && !is_computed && !feeds_dot(result(o, 0), 0)))
+        if (o->op != OP_LOAD ||
+            (!all && !is_computed && !pipeline_feeds_dot(result(o, 0), 0)))
             continue;
         const char *why = not_ahead(p, o, &s);
         if (why) {
@@ -333,7 +356,7 @@ scratch_bytes(const Block *b)
         const Type *t = o->n_args ? arg(o, 0)->type : NULL;
         if (o->op == OP_TO_SHARED && !reads_a_load(arg(o, 0)))
             bytes = slot_bytes(t);
-        else if (o->op == OP_CONVERT && !feeds_dot(result(o, 0), 0))
+        else if (o->op == OP_CONVERT && !pipeline_feeds_dot(result(o, 0), 0))
             bytes = ty_numel(t) * MAX(ty_bits(t) / 8, 1);
         else if (o->op == OP_CONVERT && !reads_a_load(result(o, 0)))
             bytes = layout_plan_bytes(layout_plan(
@@ -496,9 +519,11 @@ carried_words(Pipe *p, const Op *o)
     const Type *t = o->op == OP_LOAD ? result(o, 0)->type : NULL;
     if (!t || t->is_ptr || ir_attr(o, ATTR_VOLATILE) ||
         ir_attr(o, ATTR_CACHE) == CACHE_CV ||
-        (o->n_args > 2 && !ir_is_zero(arg(o, 2))) || !is_computed_from(p, o) ||
-        !pipeline_may_overtake(p->f, p->loop, o) ||
-        (t->rank && has_one_owner(t->layout)))
+        (o->n_args > 2 && !ir_is_zero(arg(o, 2))) ||
+        !pipeline_may_overtake(p->f, p->loop, o) || pipeline_feeds_dot(result(o, 0), 0))
+        return 0;
+    bool is_copied = t->rank && has_one_owner(t->layout);
+    if (!(is_computed_from(p, o) ? !is_copied : meets_product(result(o, 0), 0)))
         return 0;
     Map slice = {.a = p->c->arena};
     bool *carried = NEW_N(p->c->arena, bool, p->body->n_args);
@@ -507,7 +532,7 @@ carried_words(Pipe *p, const Op *o)
     return MAX(((t->rank ? ty_bits(t) << t->layout->n[IN_REG] : 32) + 31) / 32, 1);
 }
 
-/* Loads that no copy could make happen an iteration ahead. */
+/* Small loads that are no copies happen an iteration ahead. */
 static void
 carry_small(Pipe p)
 {

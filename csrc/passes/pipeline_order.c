@@ -3,7 +3,8 @@
  * It may where nothing in the loop orders threads or memory (barriers but those in front of
  * a release, assembly, atomics that acquire and whose result is used), and every store and
  * atomic goes elsewhere. What fills, waits for and releases a ring's slots is of shared memory
- * alone: loads of operands that threads make pass it, others not, which nobody has measured.
+ * alone: loads of operands that threads make pass it, as do loads of no operand; others do not, which
+ * nobody has measured.
  *
  *     through another argument     as in order_memory: what the arguments of a kernel point
  *                                  to is taken to meet nowhere while a loop runs
@@ -118,7 +119,8 @@ may_pass(Func *f, const Op *loop, const Op *load, const Op *o)
 {
     bool is_atomic = o->op == OP_ATOMIC_RMW || o->op == OP_ATOMIC_CAS;
     if (!may_change_memory(o) || (o->op == OP_BARRIER && ir_attr(o, ATTR_RELEASE)) ||
-        (is_of_ring(o) && has_made_operand(f)))
+        (is_of_ring(o) &&
+         (has_made_operand(f) || !pipeline_feeds_dot(result(load, 0), 0))))
         return true;
     if ((o->op != OP_STORE && !is_atomic) || (is_atomic && orders_memory(o)))
         return false;

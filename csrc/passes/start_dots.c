@@ -7,7 +7,8 @@
  *                                      %e = mul %c, %s
  *
  * A product moves up over copies and whatever computes nothing that it wants, as far as the
- * last barrier. Its wait stands before the first op that wants the result, or that threads
+ * last barrier. Loads and moves between threads that it does not want stand behind it then (scales
+ * of each row and column), and happen while it runs. Its wait stands before the first op that wants the result, or that threads
  * do together: a barrier, in the open or inside of a reduction, may be what allows somebody
  * to overwrite what the product still reads.
  *
@@ -81,6 +82,59 @@ passes_open(const Op *o)
             (op_has(o, OPF_ELEM) || !o->n_args || o->op == OP_SPLAT));
 }
 
+static bool
+is_plain_load(const Op *o)
+{
+    return o->op == OP_LOAD && !ir_attr(o, ATTR_VOLATILE);
+}
+
+/* May o change places with a product whose operands last, and with loads? */
+static bool
+may_swap(const Op *o)
+{
+    return o->op == OP_CONVERT || is_plain_load(o) || o->op == OP_SHARED_VIEW ||
+           o->op == OP_MBAR_WAIT || (op_has(o, OPF_PURE) && !o->n_regions);
+}
+
+static bool
+has_user_in(const Op *o, const Map *ops)
+{
+    for (int i = 0; i < o->n_results; i++)
+        for (const Use *u = result(o, i)->uses; u; u = u->next)
+            if (map_get(ops, u->user, 0))
+                return true;
+    return false;
+}
+
+static bool
+uses_one_of(const Op *o, const Map *ops)
+{
+    for (int i = 0; i < o->n_args; i++)
+        if (arg(o, i)->def && map_get(ops, arg(o, i)->def, 0))
+            return true;
+    return false;
+}
+
+/* Loads, moves to other threads, and what is made of them, go behind the dot unless it wants them. */
+static void
+let_others_follow(Func *f, Op *dot)
+{
+    Map wanted = {.a = f->c->arena}, sunk = {.a = f->c->arena};
+    map_put(&wanted, dot, 0, dot);
+    Op *o = dot, *behind = dot->next, *next;
+    for (; o->prev && may_swap(o->prev); o = o->prev)
+        if (has_user_in(o->prev, &wanted) || o->prev->op == OP_MBAR_WAIT)
+            map_put(&wanted, o->prev, 0, o->prev);
+    for (; o != dot; o = next) {
+        next = o->next;
+        if (map_get(&wanted, o, 0) ||
+            !(o->op == OP_CONVERT || is_plain_load(o) || uses_one_of(o, &sunk)))
+            continue;
+        map_put(&sunk, o, 0, o);
+        ir_move_before(o, behind);
+    }
+}
+
 static Op *
 start(Func *f, Op *dot)
 {
@@ -144,6 +198,7 @@ last_moment(Op *first, const Op *dot, int *n_younger)
         bool is_younger = lasts && o != dot && is_group_dot(o) && operands_last(o),
              passes = lasts &&
                       (o->op == OP_REDUCE || o->op == OP_MMA_WAIT ||
+                       o->op == OP_CONVERT || is_plain_load(o) ||
                        /* for other slots, and releases, which go behind this wait */
                        is_of_ring(o) || op_has(o, OPF_VIEW));
         if (o != dot && !is_younger && !passes && !passes_open(o))
@@ -190,6 +245,8 @@ start_and_wait(Func *f, Op *dot)
     int n_younger;
     /* One of both where they share a ring. */
     Op *of_a = release_of(dot, 0), *of_b = release_of(dot, 1);
+    if (operands_last(dot))
+        let_others_follow(f, dot);
     Op *begun = start(f, dot), *until = last_moment(begun->next, dot, &n_younger);
     Build b = {.f = f, .block = dot->block, .before = until, .loc = dot->loc};
     bool holds_a = !arg(dot, 0)->type->slots;

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # Lines of code: without blank lines, comments and docstrings.
 CAPS = {
     "csrc": 740,
-    "csrc/analysis": 5205,
+    "csrc/analysis": 5222,
     "csrc/base": 1640,
     "csrc/codegen": 3290,
     "csrc/codegen/host": 5550,
@@ -32,7 +32,7 @@ CAPS = {
     "csrc/ir": 5010,
     "csrc/layout": 1650,
     "csrc/module": 1730,
-    "csrc/passes": 10936,
+    "csrc/passes": 11010,
     "csrc/ptx": 12330,
     "csrc/runtime": 10060,
     "csrc/runtime/emu": 320,

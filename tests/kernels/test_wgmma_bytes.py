@@ -174,6 +174,75 @@ def test_what_does_not_run_along_k(kinds):
     assert "level 1, no wgmma: wgmma takes 8-bit operands that run along K" in c.report
 
 
+@tegula.jit
+def scaled_by_blocks(
+    a_ptr, b_ptr, c_ptr, sa_ptr, sb_ptr, M, N, K,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, LATE: tl.constexpr,
+):  # fmt: skip
+    """Each block of K of a row of A and of 32 columns of B has a scale."""
+    m = (tl.program_id(0) * BM + tl.arange(0, BM)) % M
+    n = (tl.program_id(1) * BN + tl.arange(0, BN)) % N
+    k = tl.arange(0, BK)
+    blocks = tl.cdiv(K, BK)
+    a_ptrs = a_ptr.to(tl.pointer_type(tl.float8e4nv)) + m[:, None] * K + k[None, :]
+    b_ptrs = b_ptr.to(tl.pointer_type(tl.float8e4nv)) + n[None, :] * K + k[:, None]
+    acc = tl.zeros((BM, BN), tl.float32)
+    for i in range(blocks):
+        a = tl.load(a_ptrs, mask=k[None, :] < K - i * BK, other=0.0)
+        b = tl.load(b_ptrs, mask=k[:, None] < K - i * BK, other=0.0)
+        if LATE:
+            p = tl.dot(a, b)
+            sa = tl.load(sa_ptr + m * blocks + i)
+            sb = tl.load(sb_ptr + n // 32 * blocks + i)
+        else:
+            sa = tl.load(sa_ptr + m * blocks + i)
+            sb = tl.load(sb_ptr + n // 32 * blocks + i)
+            p = tl.dot(a, b)
+        acc += p * sa[:, None] * sb[None, :]
+        a_ptrs += BK
+        b_ptrs += BK
+    m = tl.program_id(0) * BM + tl.arange(0, BM)
+    n = tl.program_id(1) * BN + tl.arange(0, BN)
+    at = c_ptr + m[:, None] * N + n[None, :]
+    tl.store(at, acc, (m[:, None] < M) & (n[None, :] < N))
+
+
+@pytest.mark.parametrize("hopper", ["2,0", "2,1", "3"])
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize(
+    ("sides", "block", "warps"),
+    [
+        ((64, 64, 192), (64, 64, 64), 4),
+        ((96, 160, 208), (64, 128, 64), 4),
+        ((200, 128, 64), (128, 128, 64), 8),  # one turn: nothing is loaded ahead
+    ],
+)
+def test_scales_of_blocks(sides, block, warps, late, hopper):
+    """The scales of an iteration are loaded during the one before."""
+    (M, N, K), (bm, bn, bk) = sides, block
+    blocks = -(-K // bk)
+    a, b = whole_numbers(1, 4, M, K), whole_numbers(2, 4, N, K)
+    sa = 2.0 ** whole_numbers(3, 3, M, blocks).astype(np.float32)
+    sb = 2.0 ** whole_numbers(4, 3, N // 32, blocks).astype(np.float32)
+    there = [simulated.put(coded(x, "e4m3"), TARGET) for x in (a, b)]
+    c = simulated.put(np.full((M, N), np.nan, np.float32), TARGET)
+    scales = [simulated.put(x, TARGET) for x in (sa, sb)]
+    run = scaled_by_blocks[(-(-M // bm), -(-N // bn))](
+        *there, c, *scales, M, N, K, BM=bm, BN=bn, BK=bk, LATE=late, num_warps=warps,
+        hopper=hopper,
+    )  # fmt: skip
+    assert "wgmma" in run.asm["ptx"] and ("roles {" in run.asm["simt"]) == (
+        hopper == "3"
+    )
+    assert "an iteration ahead, in registers" in run.report
+    want = np.zeros((M, N))
+    for i in range(blocks):
+        k = slice(i * bk, (i + 1) * bk)
+        part = a[:, k].astype(np.float64) @ b[:, k].astype(np.float64).T
+        want += part * sa[:, i, None] * np.repeat(sb[:, i], 32)[None, :]
+    np.testing.assert_array_equal(c.numpy(), want.astype(np.float32))
+
+
 def additions(compiled: Any) -> list[str]:
     return re.findall(r"\tadd(?:\.rn)?\.f32", compiled.asm["ptx"])
 
