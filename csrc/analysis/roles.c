@@ -16,7 +16,7 @@
 
 enum {
     MAX_OPS = 512,  /* that are computed twice */
-    MANY_WORDS = 80 /* of accumulators, with which 168 registers are too few */
+    MANY_WORDS = 80 /* of sums, with which 168 registers are too few */
 };
 
 typedef struct Slice {
@@ -241,10 +241,27 @@ roles_refusal(Func *f)
                          : NULL;
 }
 
+/* Words of a thread in the sums that threads, not products, add to in loops: acc += a @ b * scale. */
+static int64_t
+own_sum_words(const Func *f)
+{
+    int64_t bytes = 0;
+    EACH_OP(o, f->body)
+        for (int i = 1; o->op == OP_FOR && i < o->regions[0]->n_args; i++) {
+            const Val *at = o->regions[0]->args[i];
+            const Op *next = arg(o->regions[0]->last, i - 1)->def;
+            if (at->type->rank == 2 && next && next->op == OP_ADD &&
+                (arg(next, 0) == at || arg(next, 1) == at))
+                bytes += ty_numel(at->type) * ty_bytes(at->type);
+        }
+    return bytes / (4 * 32 * f->team_warps);
+}
+
 RolesPlan
 roles_plan(Func *f)
 {
-    if (f->team_warps == 2 * WARPGROUP && acc_words(f->body) > MANY_WORDS)
+    if (f->team_warps == 2 * WARPGROUP &&
+        acc_words(f->body) + own_sum_words(f) > MANY_WORDS)
         return (RolesPlan){.producers = WARPGROUP, .regs = 240, .producer_regs = 24};
     return (RolesPlan){.producers = 1};
 }
