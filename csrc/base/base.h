@@ -247,6 +247,7 @@ enum { CHIP_REGISTERS = 64 << 10 }; /* of a multiprocessor, on every chip there 
 enum {
     GRID_FEW = 1,  /* each multiprocessor gets one program at most */
     GRID_EVEN = 2, /* its first side is */
+    GRID_LONG = 4, /* its first side is 16 at least: one program more costs little */
 };
 
 /* What ptxas has made of this kernel's products by warpgroups, and what was in the code that it

@@ -11,11 +11,11 @@ const BinaryArray binary_arrays[N_BINARY_ARRAYS] = {
 };
 
 const size_t binary_ints[N_BINARY_INTS] = {
-    offsetof(Binary, num_warps),     offsetof(Binary, num_stages),
-    offsetof(Binary, num_ctas),      offsetof(Binary, block_warps),
-    offsetof(Binary, shared),        offsetof(Binary, scratch),
-    offsetof(Binary, n_regs),        offsetof(Binary, n_spills),
-    offsetof(Binary, is_persistent), offsetof(Binary, grid),
+    offsetof(Binary, num_warps), offsetof(Binary, num_stages),
+    offsetof(Binary, num_ctas),  offsetof(Binary, block_warps),
+    offsetof(Binary, shared),    offsetof(Binary, scratch),
+    offsetof(Binary, n_regs),    offsetof(Binary, n_spills),
+    offsetof(Binary, blocks),    offsetof(Binary, grid),
     offsetof(Binary, asked),
 };
 

@@ -56,7 +56,7 @@ typedef enum Time {
 } Time;
 
 /* Null pointers that a launch passes behind a kernel's own arguments: codegen/override.c. The grid, a
- * parameter a side, is in front of them where a Binary is persistent. */
+ * parameter a side, is in front of them where blocks are not BLOCKS_AS_PROGRAMS. */
 enum { MAX_SCRATCH_PARAMS = 2, GRID_PARAMS = 3 };
 
 /* What a compile yields: plain malloc'ed data, so it outlives its Comp, is written to disk
@@ -76,7 +76,7 @@ typedef struct Binary {
     int n_maps, n_tests, n_host_ops;
     int num_warps, num_stages, num_ctas;
     int block_warps; /* of a thread block: num_warps, and those that bring data */
-    int is_persistent; /* its blocks run programs in turn; the user's grid is parameters */
+    int blocks;      /* BLOCKS_* */
     int grid,
         asked;   /* GRID_*: those in asked are in a launch's grid as they are in grid */
     int shared;  /* bytes of dynamic shared memory */

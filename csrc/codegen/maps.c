@@ -64,7 +64,7 @@ cg_maps(const Func *f, Binary *out)
             add_map(&m, o);
         else if (o->op == OP_LAUNCH_TEST)
             PUSH(f->c->arena, &m.test, value(&m, o, arg(o, 0)));
-    out->is_persistent = ir_is_persistent(f);
+    out->blocks = ir_blocks(f);
     out->tests = binary_copy(f->c, m.test.at, (size_t)m.test.n * sizeof *m.test.at);
     out->n_tests = m.test.n;
     out->maps = binary_copy(f->c, m.map.at, (size_t)m.map.n * sizeof *m.map.at);

@@ -269,7 +269,7 @@ override_ptx(Comp *c, Binary *out)
                  str_printf(c->arena, "none of its %d entries is called %s", n_entries,
                             out->symbol));
     const char *entry = str_printf(c->arena, "%.*s", n_found, found);
-    int n_hidden = out->n_maps + (out->is_persistent ? GRID_PARAMS : 0);
+    int n_hidden = out->n_maps + (out->blocks ? GRID_PARAMS : 0);
     const char *wrong = misfit(c, params, out->n_params + n_hidden, entry);
     if (wrong)
         bad_file(c, NULL, o, wrong);

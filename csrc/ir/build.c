@@ -421,13 +421,16 @@ ir_yield(Block *b, const Loc *loc)
     ir_op(&at, OP_YIELD, 0, NULL, 0, NULL);
 }
 
-bool
-ir_is_persistent(const Func *f)
+int
+ir_blocks(const Func *f)
 {
+    enum { HAS_SPARE = 2 };
     EACH_OP(o, f->body)
         if (o->op == OP_BLOCK_ID)
-            return true;
-    return false;
+            return BLOCKS_IN_TURN;
+        else if (o->op == OP_RING_ALLOC && ir_attr(o, ATTR_PAIR) == HAS_SPARE)
+            return BLOCKS_EVEN;
+    return BLOCKS_AS_PROGRAMS;
 }
 
 uint32_t

@@ -423,7 +423,7 @@ check_ring_alloc(const Op *o)
     const Type *mbars = ty_mbar(comp(o), res(o, 0)->slots);
     const char *err = want_word(o, ATTR_ARRIVALS, 1, MAX_ARRIVALS);
     if (!err)
-        err = want_word(o, ATTR_PAIR, 0, 1);
+        err = want_word(o, ATTR_PAIR, 0, 2);
     if (!err)
         err = want_result(o, n, mbars);
     return err ? err : want_result(o, n + 1, mbars);

@@ -506,8 +506,13 @@ Op *ir_clone(Build *b, const Op *o, Map *map);
 Val *ir_mapped(const Map *map, Val *v);         /* v itself where map has none */
 bool ir_is_inside(const Op *o, const Block *b); /* at any depth */
 void ir_yield(Block *b, const Loc *loc);        /* ends a region that gives nothing */
-/* Do its blocks of threads run programs in turn? Then the launch's grid is of blocks. */
-bool ir_is_persistent(const Func *f);
+/* The thread blocks of a launch. All but AS_PROGRAMS get the user's grid as parameters. */
+enum {
+    BLOCKS_AS_PROGRAMS, /* one each */
+    BLOCKS_IN_TURN,     /* as many as the chip holds, which run programs in turn */
+    BLOCKS_EVEN, /* one each along the first axis, and a spare one where they are odd */
+};
+int ir_blocks(const Func *f);
 /* BLOCK_ID and NUM_BLOCKS where each program has a block of its own, as when it is interpreted. */
 uint32_t ir_block_number(const int32_t pid[3], const int32_t grid[3]);
 uint32_t ir_block_count(const int32_t grid[3]);

@@ -32,7 +32,16 @@
  *         B's column is one in the order of groups (pid % (G * n) // rows), and A's row is one where
  *         programs go along rows (pid // n). Remainders differ.
  * Rule 3: a tile of one box comes in two of half its lines, at least as many as a swizzle's period.
- * Rule 4: the grid's first side is even, which the launch is asked.
+ * Rule 4: each program has a neighbour: the grid's first side is even, which the launch is asked. Where
+ *         it is odd, the launch adds a spare block, which does what the last program does but for all
+ *         that anybody could see:
+ *
+ *     %pid = program_id                 %block = program_id
+ *                                  =>   %pid = min %block, (num_programs - 1)
+ *     store ..                          if (lt %block, num_programs) { store .. }
+ *
+ *         That is written where what a program does to memory stands behind its products, and where
+ *         one more along the first side costs little. num_programs stays the user's.
  */
 #include "passes/passes.h"
 
@@ -49,6 +58,7 @@ typedef struct Pairs {
     Block *filler;
     VEC(Tile *) tile; /* that pairs share */
     bool differs;     /* rule 1 is not kept */
+    int pair;         /* what rings say: 2 with a spare block */
 } Pairs;
 
 /* ---- which tiles ------------------------------------------------------------------------- */
@@ -234,13 +244,19 @@ want_same(Build *b, const Tile *t)
     return all;
 }
 
+/* Along axis 0, of a spare block, too. */
+static Val *
+block_number(Build *b)
+{
+    const Type *t = ty_scalar(b->f->c, E_I32);
+    return result(ir_op(b, OP_PROGRAM_ID, 0, NULL, 1, &t), 0);
+}
+
 /* Is this program the second of its pair? */
 static Val *
 is_second(Build *b)
 {
-    const Type *t = ty_scalar(b->f->c, E_I32);
-    Val *id = result(ir_op(b, OP_PROGRAM_ID, 0, NULL, 1, &t), 0),
-        *one = ir_const_int(b, t, 1);
+    Val *id = block_number(b), *one = ir_const_int(b, id->type, 1);
     return ir_bin(b, OP_EQ, ir_bin(b, OP_AND, id, one), one);
 }
 
@@ -303,7 +319,7 @@ share(Pairs *p, Tile *t)
     Val *same = want_same(&b, t), *second = is_second(&b);
     Op *last = t->load[t->n - 1];
     Build at = {.f = p->f, .block = last->block, .before = last->next, .loc = b.loc};
-    ir_set_attr(arg(last, 3)->def, ATTR_PAIR, 1);
+    ir_set_attr(arg(last, 3)->def, ATTR_PAIR, p->pair);
     if (!same) {
         bring_half(&at, t, second);
         for (int i = 0; i < t->n; i++)
@@ -318,6 +334,85 @@ share(Pairs *p, Tile *t)
         ir_move_before(t->load[i], o->regions[1]->last);
 }
 
+/* ---- the spare block --------------------------------------------------------------------- */
+
+/* Is o, or is an op inside of it, one that others can see? */
+static bool
+is_seen(const Op *o)
+{
+    for (int i = 0; i < o->n_regions; i++)
+        for (const Op *in = o->regions[i]->first; in; in = in->next)
+            if (is_seen(in))
+                return true;
+    return op_has(o, OPF_WRITES) && !op_has(o, OPF_SHARED);
+}
+
+/* May it be left out, as nobody waits for it? */
+static bool
+may_leave_out(const Op *o)
+{
+    bool ok = !op_has(o, OPF_SHARED) && o->op != OP_MAP_LOAD && o->op != OP_DOT &&
+              o->op != OP_MMA_WAIT;
+    for (int i = 0; i < o->n_regions; i++)
+        for (const Op *in = o->regions[i]->first; ok && in; in = in->next)
+            ok = may_leave_out(in);
+    return ok;
+}
+
+/* The first op behind a program's products. NULL: others can see what it does before. */
+static Op *
+end_of(const Block *program)
+{
+    Op *end = program->first;
+    for (Op *o = end; o; o = o->next)
+        if (!may_leave_out(o))
+            end = o->next;
+    for (const Op *o = program->first; o != end; o = o->next)
+        if (is_seen(o))
+            return NULL;
+    return end;
+}
+
+bool
+all_have_neighbours(Func *f, const Block *program)
+{
+    return hopper_grid_is(f, GRID_EVEN) ||
+           (end_of(program) && hopper_grid_is(f, GRID_LONG));
+}
+
+/* How many programs there are along axis 0. */
+static Val *
+num_programs(Build *b)
+{
+    const Type *t = ty_scalar(b->f->c, E_I32);
+    return result(ir_op(b, OP_NUM_PROGRAMS, 0, NULL, 1, &t), 0);
+}
+
+static void
+make_spare(Pairs *p, Block *team)
+{
+    Func *f = p->f;
+    p->pair = 2;
+    Op *end = end_of(team);
+    EACH_OP(o, f->body) {
+        if (o->op != OP_PROGRAM_ID || ir_attr(o, ATTR_AXIS))
+            continue;
+        Build b = {.f = f, .block = o->block, .before = o, .loc = o->loc};
+        Val *n = num_programs(&b),
+            *last = ir_bin(&b, OP_SUB, n, ir_const_int(&b, n->type, 1)),
+            *block = block_number(&b);
+        ir_replace(result(o, 0), ir_bin(&b, OP_MIN, block, last));
+    }
+    Build b = {.f = f, .block = team, .before = end, .loc = end->loc};
+    Val *block = block_number(&b);
+    Op *o = ir_op(&b, OP_IF, 1, (Val *[]){ir_bin(&b, OP_LT, block, num_programs(&b))},
+                  0, NULL);
+    Block *in = ir_block(f, o);
+    ir_yield(in, b.loc);
+    while (o->next != team->last)
+        ir_move_before(o->next, in->last);
+}
+
 /* ---- the pass ---------------------------------------------------------------------------- */
 
 static void
@@ -325,14 +420,15 @@ pair(Func *f, const Op *roles)
 {
     size_t n = 0;
     const char *asked = option_text(f->c->option_texts, "multicast=", &n);
-    Pairs p = {.f = f, .filler = roles->regions[1]};
-    if ((n && asked[0] == '0') || ir_is_persistent(f) ||
-        f->c->opt.launch_cooperative_grid)
+    Pairs p = {.f = f, .filler = roles->regions[1], .pair = 1};
+    if ((n && asked[0] == '0') || ir_blocks(f) || f->c->opt.launch_cooperative_grid)
         return;
     find_tiles(&p, p.filler);
     if (!p.tile.n || p.differs || (!n && !pays(&p, roles->regions[0])) ||
-        !hopper_grid_is(f, GRID_EVEN))
+        !all_have_neighbours(f, roles->regions[0]))
         return;
+    if (!hopper_grid_is(f, GRID_EVEN))
+        make_spare(&p, roles->regions[0]);
     for (int i = 0; i < p.tile.n; i++) {
         ir_report(f, p.tile.at[i]->load[0]->loc, "tile",
                   "brought by halves, where the neighbouring program reads it, too");

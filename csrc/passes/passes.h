@@ -58,6 +58,8 @@ void need_same_around(Same *s, const Block *b);
 /* Are the rows of a map's tensor not known to begin at lines of L2? Of a launch's numbers a factor
  * of 16 is the most that is ever known, and sizes that have it mostly have more. */
 bool map_splits_lines(FactTable *facts, const Op *map);
+/* Has each program a neighbour, at least a spare block? The launch is asked. */
+bool all_have_neighbours(Func *f, const Block *program);
 
 /* ---- rings.c ----------------------------------------------------------------------------- */
 /* Is it the work of whoever fills a ring? */

@@ -9,7 +9,7 @@
  *
  * The warps that bring tiles are then a program ahead: they fill the ring for the next one while the
  * others store, and no program waits for a block to begin. %programs is of the user's grid, which
- * becomes a parameter (Binary.is_persistent); the launch's own is as many blocks as the chip holds.
+ * becomes a parameter (Binary.blocks); the launch's own is as many blocks as the chip holds.
  *
  * Rule 1: programs wait for nothing of each other: a function with tensor maps has no such access
  *         (tile_refusal).
@@ -114,7 +114,7 @@ bring_halves(Func *f)
         n_dots += o->op == OP_DOT;
         are_split &= !roles_bring(f, o) || map_splits_lines(facts, arg(o, 0)->def);
     }
-    return are_split && n_dots == 1 && hopper_grid_is(f, GRID_EVEN);
+    return are_split && n_dots == 1 && all_have_neighbours(f, f->body);
 }
 
 /* Why the launch's grid is the user's; NULL: blocks run programs in turn. */

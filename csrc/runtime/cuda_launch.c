@@ -128,7 +128,8 @@ cuda_load(Compiled *v, int device)
         return -1;
     CudaNeeds needs = {.shared = v->bin.shared,
                        .num_ctas = v->bin.num_ctas,
-                       .block_warps = v->bin.is_persistent ? v->bin.block_warps : 0};
+                       .block_warps =
+                           v->bin.blocks == BLOCKS_IN_TURN ? v->bin.block_warps : 0};
     if (!cuda_prepare(cu, device, v->cu_kernel, &needs, err))
         return PyErr_Format(PyExc_RuntimeError, "%s(): %s", v->kernel->f->name, err),
                -1;
@@ -242,12 +243,15 @@ fill_chip(const Compiled *v, int device, const Grid *g, int32_t grid[3])
 unsigned
 cuda_grid_facts(Cuda *cu, int device, const Grid *g)
 {
+    enum { LONG = 16 };
     CudaDevice d;
     char err[ERR_TEXT];
     bool is_few = cuda_device(cu, device, &d, err) &&
                   (int64_t)g->dim[0] * g->dim[1] <=
                       d.n_multiprocessors / MAX(g->dim[2], 1);
-    return (is_few ? GRID_FEW : 0) | (g->dim[0] % 2 ? 0 : GRID_EVEN);
+    bool is_long = g->dim[0] >= LONG && g->dim[0] < INT32_MAX;
+    return (is_few ? GRID_FEW : 0) | (g->dim[0] % 2 ? 0 : GRID_EVEN) |
+           (is_long ? GRID_LONG : 0);
 }
 
 Compiled *
@@ -323,7 +327,7 @@ cuda_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
         pointers[n++] = (void *)&params[i];
     for (int i = 0; i < v->bin.n_maps; i++)
         pointers[n++] = maps[i];
-    for (int i = 0; i < GRID_PARAMS && v->bin.is_persistent; i++)
+    for (int i = 0; i < GRID_PARAMS && v->bin.blocks; i++)
         pointers[n++] = (void *)&g->dim[i];
     for (int i = 0; i < MAX_SCRATCH_PARAMS; i++)
         pointers[n++] = (void *)&none;
@@ -343,8 +347,10 @@ cuda_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
         .stream = stream,
         .params = pointers,
     };
-    if (v->bin.is_persistent)
+    if (v->bin.blocks == BLOCKS_IN_TURN)
         fill_chip(v, device, g, start.grid);
+    else if (v->bin.blocks == BLOCKS_EVEN)
+        start.grid[0] += start.grid[0] % 2;
     PyThreadState *thread = PyEval_SaveThread();
     bool ok = cuda_start(st->cuda, device, v->cu_kernel, &start, err);
     PyEval_RestoreThread(thread);

@@ -260,7 +260,7 @@ struct Compiled {
     EmuCode *emu;              /* NULL until the first launch */
     void *library, *cu_kernel; /* CUDA; NULL until the first launch */
     uint64_t prepared;         /* bit d: attributes are set on device d */
-    int resident;   /* blocks that a multiprocessor holds, where it is_persistent */
+    int resident; /* blocks that a multiprocessor holds, where they are BLOCKS_IN_TURN */
     KeptMaps *maps; /* of the latest launch that had some; owned; the GIL guards them */
     /* For launches whose arguments fit no tensor map (maps.c), or with another grid
      * (Binary.asked): the first of a list; owned. */

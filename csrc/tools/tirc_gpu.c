@@ -117,9 +117,10 @@ gpu_run(Gpu *g, const Binary *b, const CudaStart *start, uint64_t *params, int n
     for (int i = 0; i < b->n_maps; i++)
         pointers[n_params + i] = maps[i];
     CudaStart s = *start;
-    for (int i = 0; i < GRID_PARAMS && b->is_persistent;
-         i++) /* as many blocks as programs */
+    for (int i = 0; i < GRID_PARAMS && b->blocks; i++) /* as many blocks as programs */
         pointers[n_params + b->n_maps + i] = (void *)&start->grid[i];
+    if (b->blocks == BLOCKS_EVEN)
+        s.grid[0] += s.grid[0] % 2;
     s.shared = b->shared;
     s.params = pointers;
     if (e)

@@ -168,6 +168,56 @@ def test_odd_grids():
         assert is_paired(compiled) == (n_m % 2 == 0)
 
 
+@tegula.jit
+def counted(
+    a_ptr, b_ptr, c_ptr, starts_ptr, counts_ptr, M, N, K,
+    B: tl.constexpr, WHEN: tl.constexpr,
+):  # fmt: skip
+    """c += a @ b + m, and each adds the grid's first side to a number of its own."""
+    m, n = tl.program_id(0), tl.program_id(1)
+    start = tl.load(starts_ptr + m)
+    mine = counts_ptr + m * tl.num_programs(1) + n
+    if WHEN == "before":
+        tl.store(mine, tl.load(mine) + tl.num_programs(0))
+    a = tl.make_tensor_descriptor(a_ptr, [M, K], [K, 1], [B, B])
+    b = tl.make_tensor_descriptor(b_ptr, [K, N], [N, 1], [B, B])
+    acc = tl.full((B, B), start, tl.float32)
+    for k in range(0, K, B):
+        acc = tl.dot(a.load([m * B, k]), b.load([k, n * B]), acc)
+        if WHEN == "within":
+            tl.store(mine, tl.load(mine) + tl.num_programs(0))
+    rows, cols = m * B + tl.arange(0, B), n * B + tl.arange(0, B)
+    c = c_ptr + rows[:, None] * N + cols[None, :]
+    inside = (rows < M)[:, None] & (cols < N)[None, :]
+    tl.store(c, tl.load(c, inside) + acc, inside)
+    if WHEN == "behind":
+        tl.store(mine, tl.load(mine) + tl.num_programs(0))
+
+
+@pytest.mark.parametrize("n_m", [2, 3, 16, 17, 19])
+@pytest.mark.parametrize("when", ["behind", "before", "within"])
+def test_a_spare_block(n_m, when):
+    """Beside the last program of a long odd grid; nobody sees what it does, and the grid
+    that the kernel is told of is the user's."""
+    rows, k = 64 * n_m - 8, 128
+    a, b = (test_persistent.whole(i, *s) for i, s in enumerate([(rows, k), (k, 136)]))
+    c = simulated.put(np.ones((rows, 136), np.float32), TARGET)
+    starts = simulated.put(np.arange(n_m, dtype=np.float32), TARGET)
+    counts = simulated.put(np.zeros(3 * n_m + 3, np.int32), TARGET)
+    compiled = counted[(n_m, 3)](
+        simulated.put(a, TARGET), simulated.put(b, TARGET), c, starts, counts, rows, 136, k,
+        B=64, WHEN=when, num_warps=4, multicast="1",
+    )  # fmt: skip
+    of_row = 1 + np.arange(rows)[:, None] // 64
+    np.testing.assert_array_equal(c.numpy(), a.astype(np.float32) @ b + of_row)
+    want = np.zeros(3 * n_m + 3, np.int32)
+    want[: 3 * n_m] = n_m * (k // 64 if when == "within" else 1)
+    np.testing.assert_array_equal(counts.numpy(), want)
+    has_neighbours = n_m % 2 == 0 or (n_m >= 16 and when == "behind")
+    assert is_paired(compiled) == has_neighbours
+    assert ("pair=2" in compiled.asm["simt"]) == (has_neighbours and n_m % 2 == 1)
+
+
 def test_an_odd_grid_for_a_variant():
     """What was compiled for pairs is not what runs there."""
     compiled = run((128, 64, 128), (64, 64, 64), 8, multicast="1")
@@ -186,7 +236,8 @@ def test_an_odd_grid_for_a_variant():
         ((128, 136, 136), {"multicast": "0"}, False),
         ((128, 128, 128), {}, False),  # rows begin at lines of L2
         ((8 * 64, 136, 136), {}, True),  # more programs than the chip holds at once
-        ((9 * 64, 136, 136), {}, False),  # an odd number of them
+        ((17 * 64, 56, 136), {}, True),  # an odd number of them
+        ((3 * 64, 136, 136), {}, False),  # a spare block would be one of ten
     ],
 )
 def test_where_it_pays(sides, options, pays):

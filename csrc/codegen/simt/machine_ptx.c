@@ -67,7 +67,7 @@ static void
 ptx_begin(Ll *l, const Func *f, Lv *params)
 {
     int n = f->body->n_args, n_maps = count_maps(f),
-        n_hidden = n_maps + (ir_is_persistent(f) ? GRID_PARAMS : 0);
+        n_hidden = n_maps + (ir_blocks(f) ? GRID_PARAMS : 0);
     check_target(l, f);
     Lt *types = NEW_N(l->c->arena, Lt, n + n_hidden + 1);
     for (int i = 0; i < n_hidden; i++)

@@ -8,7 +8,7 @@
  * Its `empty` has one of each warpgroup where tensor cores alone read the slot, as those are
  * through with it when the group's own wait has ended; else one of each warp.
  *
- * A ring with pair=1 is of two blocks, which are a cluster. A copy with pair=1 writes to the same slot
+ * A ring with pair=1 (or 2) is of two blocks, which are a cluster. A copy with pair=1 writes to the same slot
  * of both and tells the same `full` of both, so who announces bytes announces those of whole tiles,
  * whoever brings them. `empty` has the arrivals of both: who fills writes to both. They meet before
  * anything is sent, and at the end, as nobody may leave to whom something is sent.
@@ -35,7 +35,7 @@ sim_ring_alloc(Sim *s, const Op *o)
     need_rings(s, o);
     Ll *l = s->l;
     int at = sim_scratch(s, o), n = o->n_results, slots = result(o, 0)->type->slots;
-    int blocks = 1 + (int)ir_attr(o, ATTR_PAIR);
+    int blocks = ir_attr(o, ATTR_PAIR) ? 2 : 1;
     if (blocks > 1)
         s->m->pair_open(l);
     for (int i = 0; i < n; i++)
