@@ -273,13 +273,18 @@ look_at_launch(Launch *l)
 
 /* A seed holds some back, a warp or a warpgroup, and some turns later others: they run, and not far,
  * when all the rest only wait. So whoever may be left behind, or run ahead, is; a third of the
- * time all are on a par. */
+ * time all are on a par. A seed of more than 32 bits holds the one warp back that its upper half counts from 1,
+ * to the end. */
 static void
 hold(Cluster *k)
 {
-    enum { GROUP = 4, MANY = 128 };
+    enum { GROUP = 4, MANY = 128, ALWAYS = 32 };
     if (!k->launch->seed || k->hold_turns-- > 0)
         return;
+    if (k->launch->seed >> ALWAYS) {
+        k->held = (int)(k->launch->seed >> ALWAYS) - 1, k->n_held = 1;
+        return;
+    }
     int per_cta = k->ctas[0].n_warps, groups = (per_cta + GROUP - 1) / GROUP;
     int cta = (int)(next_random(k) % (unsigned)k->n_ctas),
         group = (int)(next_random(k) % (unsigned)groups),

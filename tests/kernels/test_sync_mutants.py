@@ -397,6 +397,16 @@ def test_no_order_of_the_warps_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SUBJECTS)
+def test_a_warp_that_is_always_last_stops_nobody(name: str) -> None:
+    """As under a tool that makes one slow: it runs where all others only wait."""
+    s = made(name)
+    n_warps = int(re.findall(r"\.reqntid (\d+)", s.ptx)[0]) // 32
+    for warp in range(n_warps * (1 + (".reqnctapercluster 2" in s.ptx))):
+        assert not s.again(s.ptx, (warp + 1) << 32)
+        assert s.is_right()
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
 def test_mutants_are_reported(
     name: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
