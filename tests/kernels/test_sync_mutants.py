@@ -274,14 +274,17 @@ def by_bytes(warps: int, **options: Any) -> Subject:
     )  # fmt: skip
 
 
-def in_turn(warps: int, **options: Any) -> Subject:
-    """Programs one after the other on a block, which store through a stage."""
-    bm, bn, bk, x, y = 16 * warps, 128 if warps == 4 else 64, 32, 9, 2
-    a, b = whole(0, x * bm, 4 * bk), whole(1, y * bn, 4 * bk)
+def in_turn(warps: int, x: int, y: int, n_k: int, **options: Any) -> Subject:
+    """Programs one after the other on a block, which store through a stage. Of one piece
+    (two groups), the second program's loop stores what the first gave, and only the third's
+    waits for what is being sent: of more than 32 programs one of 16 blocks runs a third."""
+    bm, bn, bk = 16 * warps, 128 if warps == 4 else 64, 32
+    k = 2 * n_k * bk  # two tiles come at once
+    a, b = whole(0, x * bm, k), whole(1, y * bn, k)
     want = (a.astype(np.float64) @ b.astype(np.float64).T).astype(np.float16)
     out = np.full((x * bm, y * bn), np.nan, np.float16)
     return subject(
-        test_persistent.products, (x, y, 1), [a, b, out], want, x * bm, y * bn, 4 * bk,
+        test_persistent.products, (x, y, 1), [a, b, out], want, x * bm, y * bn, k,
         BM=bm, BN=bn, BK=bk, num_warps=warps, persistent="1", **options,
     )  # fmt: skip
 
@@ -305,8 +308,8 @@ SUBJECTS: dict[str, Callable[[], Subject]] = {
     "matmul by words": matmul_by_words,
     "matmul of bytes, one group": lambda: matmul_of_bytes(4, hopper="3,3"),
     "matmul of bytes, two groups": lambda: matmul_of_bytes(8, hopper="3,2"),
-    "matmul in turn, one group": lambda: in_turn(4, hopper="3,2"),
-    "matmul in turn, two groups": lambda: in_turn(8, hopper="3,2"),
+    "matmul in turn, one group": lambda: in_turn(4, 9, 2, 2, hopper="3,2"),
+    "matmul in turn, two groups": lambda: in_turn(8, 11, 3, 2, hopper="3,3"),
     "two products, one group": lambda: gated(4, hopper="3,2"),
     "two products, two groups": lambda: gated(8, hopper="3,2"),
     "weights of bytes, two groups": lambda: by_bytes(8, hopper="3,3"),
@@ -329,6 +332,13 @@ ONLY = {"causal, by turns": "barrier"}
 # Of which kernel, what is changed: why no order of the warps and no result could tell.
 # "#2": the second line of the PTX that has the instruction.
 EQUIVALENT = [
+    (
+        "in turn, two groups",
+        r"(removed|one more pending): cp\.async\.bulk\.wait_group 0.* #2$|removed: "
+        r"(fence\.proxy.* #2|cp\.async\.bulk\.commit_group.* #2|bar\.sync 1, .* #[45])$",
+        "The first of two iterations stores a tile, which is one piece: the loop over "
+        "what is left has none.",
+    ),
     (
         "causal, (one|two)", r"removed: wgmma\.fence",
         "The loop in front of the diagonal runs behind that over it. What its first "
