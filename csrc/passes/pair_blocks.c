@@ -45,7 +45,7 @@
  */
 #include "passes/passes.h"
 
-enum { PERIOD = 8 /* lines */, MAX_STEPS = 256 };
+enum { PERIOD = 8 /* lines */, MAX_STEPS = 256, OTHER_AXES = 2 | 4 };
 
 /* One tile: the copies of its boxes, in order, which bring it to a slot. */
 typedef struct Tile {
@@ -94,7 +94,7 @@ need_quotients(Slice *s, const Val *v, bool is_quotient)
 static bool
 is_same(Arena *a, const Val *v)
 {
-    Same s = {.seen = {.a = a}, .is_line = true};
+    Same s = {.seen = {.a = a}, .axes = OTHER_AXES};
     need_same(&s, v);
     return !s.differs;
 }
@@ -163,7 +163,7 @@ find_tiles(Pairs *p, Block *b)
             find_tiles(p, o->regions[i]);
         if (o->op != OP_TMA_LOAD)
             continue;
-        Same s = {.seen = {.a = p->f->c->arena}, .is_line = true};
+        Same s = {.seen = {.a = p->f->c->arena}, .axes = OTHER_AXES};
         need_same_around(&s, b);
         p->differs = s.differs;
         Tile *t = NEW(p->f->c->arena, Tile);

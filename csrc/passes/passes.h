@@ -45,8 +45,8 @@ bool is_running_sum(const Block *body, const Op *o);
 void stay_in_front(const Func *f, Map *front);
 /* May what is asked for differ from one program to the next? */
 typedef struct Same {
-    Map seen;     /* empty, with an arena */
-    bool is_line; /* of programs along axis 0, that is */
+    Map seen;      /* empty, with an arena */
+    unsigned axes; /* 1 << axis of those along which it may differ */
     bool differs;
 } Same;
 /* v; arguments, and the counters of loops whose bounds are asked for themselves, do not. */

@@ -81,6 +81,13 @@ def test_stores_go_out_beside_the_next_products(n_k):
     assert "store                 beside the next program's" in compiled.report
 
 
+@pytest.mark.parametrize("grid", [(8, 3, 1), (9, 2, 3), (23, 2, 1), (1, 9, 2)])
+def test_bands_of_eight_rows(grid):
+    """Each program has its turn where the last band is narrower, and where it is all."""
+    compiled = run((64, 128, 32), grid, 1, 4, persistent="1")
+    assert f"{IN_TURN}, in bands of 8 along axis 0" in compiled.report
+
+
 def test_where_it_pays():
     """Small tiles want more bytes a clock than L2 gives."""
     small = run((64, 64, 64), (5, 4, 1), 2, 4)
