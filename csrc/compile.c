@@ -3,6 +3,7 @@
  *     A   with the GIL       fe_kernel       AST -> tile IR               frontend/
  *     B   without it         order_tile      fold, cse, licm, ..          passes/
  *         CPU                cg_host         tile loops -> object code    codegen/host/
+ *         CPU                order_host      what loops carry             passes/
  *         CUDA, emulator     order_simt      layouts                      passes/
  *                            cg_simt         PTX                          codegen/simt/
  *         CUDA               compile_ptx     PTX -> cubin                 assemble.c
@@ -121,6 +122,8 @@ back_end(Func *f, Binary *out)
     Comp *c = f->c;
     double start = clock_ms();
     run_passes(f, order_tile);
+    if (c->opt.target.kind == TARGET_CPU)
+        run_passes(f, order_host);
     out->ms[TIME_PASSES] = clock_ms() - start;
     f = override_func(f, "tir");
     const char *tir = ir_print(f, false);

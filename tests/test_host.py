@@ -67,7 +67,7 @@ def upper_half(path: Path) -> str:
 def test_file(path: Path, cpu: str) -> None:
     text = upper_half(path)
     lowered = " tile_" in text  # by a pass: no code is made of them as they are
-    for words in ("tile,check",) if lowered else ("check", "tile,check"):
+    for words in ("tile,host,check",) if lowered else ("check", "tile,host,check"):
         check(cpu, words, "-", text=text)
 
 
@@ -75,7 +75,9 @@ def test_file(path: Path, cpu: str) -> None:
 @pytest.mark.parametrize("first", range(0, 30, 10))
 def test_random(first: int, cpu: str) -> None:
     seeds = f"{first}..{first + 9}"
-    check(cpu, "--random", seeds, "-n", "60", "check" if first % 20 else "tile,check")
+    check(
+        cpu, "--random", seeds, "-n", "60", "check" if first % 20 else "tile,host,check"
+    )
 
 
 def test_assert_names_program_and_element() -> None:
@@ -90,7 +92,7 @@ def test_print_is_the_interpreters() -> None:
 
 
 def code_of(text: str, stage: str = "asm") -> str:
-    return tirc("-m", LESSER[0], stage, "-", text=text).stdout
+    return tirc("-m", LESSER[0], f"host,{stage}", "-", text=text).stdout
 
 
 @pytest.mark.skipif(not LESSER, reason="counts instructions of x86-64")

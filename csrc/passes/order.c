@@ -1,4 +1,4 @@
-/* order: what runs when, and why there. One array per level. */
+/* order: what runs when, and why there: for every target, and for CPUs behind that. */
 #include "passes/passes.h"
 
 const char *const order_tile[] = {
@@ -24,5 +24,11 @@ const char *const order_tile[] = {
     "whole_lines", /* what is left of a loop that multiplies is in sight */
     "persist", /* behind all maps: what they are made of and where products are is settled */
     "dce", /* the programs' own numbers, and narrower maps */
+    NULL,
+};
+
+const char *const order_host[] = {
+    "scalar_steps", /* what it leaves is no block, and needs no scratch */
+    "dce",          /* sums that nobody wants while the loop runs */
     NULL,
 };

@@ -19,7 +19,8 @@ typedef struct PassInfo {
 
 /* ---- order.c: one array per target and level; NULL ends it ------------------------------ */
 extern const char *const order_tile[]; /* every target */
-extern const char *const order_simt[]; /* CUDA and the emulator */
+extern const char *const order_host[]; /* CPUs, then */
+extern const char *const order_simt[]; /* CUDA and the emulator, then */
 
 /* ---- dce.c ------------------------------------------------------------------------------- */
 /* Drops of block b all but the ops that are to be kept, for which `keeps` looks into regions,

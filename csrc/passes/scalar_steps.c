@@ -6,13 +6,17 @@
  *       yield %next                                %w = add %way, %s
  *     }                                            yield %w
  *
- * %first is made of aranges, so %offs can be made in whatever layout it is wanted now; a
+ * GPUs: %first is made of aranges, so %offs can be made in whatever layout it is wanted now; a
  * carried block has one, and takes moving through shared memory to all others, each time
  * round. Libraries step their rows and columns like this (FlexAttention does).
  *
- * Rule 1: integers wrap, so the sums are the same. Pointers are left alone: what copies of
- *         the pipeline add to is one register each.
- * Rule 2: only where the first value is cheap; a loaded one would have to stay besides.
+ * CPUs: a carried block lies in scratch, and each turn writes it. %offs is computed where loops
+ * over its elements want it, %first too, or is read where that costs more.
+ *
+ * Rule 1: integers wrap, so the sums are the same. GPUs leave pointers alone: what copies of
+ *         the pipeline add to is one register each. CPUs count how far pointers have moved, in i64.
+ * Rule 2: GPUs only where the first value is cheap; a loaded one would have to stay besides.
+ * Rule 3: loops inside go first, for what they move is a step of the loop around them.
  */
 #include "passes/passes.h"
 
@@ -34,16 +38,15 @@ is_cheap(const Val *v, int depth)
     return ok;
 }
 
-/* What fills v; NULL: it is not filled with one value. Constants are made at b. */
+/* What fills the step v, of type t. It is made in front of the loop where it is known there. */
 static Val *
-filling(Build *b, const Val *v)
+filling(Build *before, Build *end, const Val *v, const Type *t)
 {
     int64_t c;
-    if (v->def && v->def->op == OP_SPLAT)
-        return arg(v->def, 0);
     if (ir_const_as_int(v, &c))
-        return ir_const_int(b, ty_scalar(b->f->c, v->type->elem), c);
-    return NULL;
+        return ir_const_int(before, t, c);
+    Val *s = arg(v->def, 0);
+    return ir_cast(is_defined_outside(s, end->block) ? before : end, s, t->elem);
 }
 
 /* v is at + steps, added in the loop's own block; how many, 0: it is not. */
@@ -52,11 +55,12 @@ find_steps(const Val *v, const Val *at, const Block *body, Val *step[MAX_STEPS])
 {
     int n = 0;
     int64_t c;
+    OpCode sum = at->type->is_ptr ? OP_ADDPTR : OP_ADD;
     while (v != at) {
         const Op *o = v->def;
-        if (!o || o->op != OP_ADD || o->block != body || n == MAX_STEPS)
+        if (!o || o->op != sum || o->block != body || n == MAX_STEPS)
             return 0;
-        int i = 0;
+        int i = at->type->is_ptr;
         for (; i < 2; i++) {
             const Val *s = arg(o, i);
             if ((s->def && s->def->op == OP_SPLAT) || ir_const_as_int(s, &c))
@@ -75,27 +79,35 @@ static void
 spread_step(Build b, Val *v, Val *first, const Type *t)
 {
     Val *way = ir_splat(&b, v, t->rank, t->shape);
-    Val *sum = ir_bin(&b, OP_ADD, first, way);
+    Val *sum = t->is_ptr ? ir_addptr(&b, first, way) : ir_bin(&b, OP_ADD, first, way);
     ir_replace(v, sum);
     ir_set_arg(way->def, 0, v);
+}
+
+static bool
+may_carry_step(const Func *f, const Val *at, const Val *first)
+{
+    const Type *t = at->type;
+    if (!t->rank || (!t->is_ptr && (!elem_is_int(t->elem) || t->elem == E_I1)))
+        return false;
+    return f->c->opt.target.kind == TARGET_CPU ||
+           (!t->is_ptr && is_cheap(first, MAX_DEPTH));
 }
 
 static void
 carry_scalar(Op *loop, int i)
 {
     Block *body = loop->regions[0];
+    Func *f = body->func;
     Val *at = body->args[i + 1], *first = arg(loop, 3 + i), *r = result(loop, i);
     const Type *t = at->type;
     Val *step[MAX_STEPS];
-    if (!t->rank || t->is_ptr || !elem_is_int(t->elem) || t->elem == E_I1 ||
-        !is_cheap(first, MAX_DEPTH))
-        return;
     Op *yield = body->last;
-    int n = find_steps(arg(yield, i), at, body, step);
+    int n = may_carry_step(f, at, first) ? find_steps(arg(yield, i), at, body, step)
+                                         : 0;
     if (!n)
         return;
-    Func *f = body->func;
-    const Type *scalar = ty_scalar(f->c, t->elem);
+    const Type *scalar = ty_scalar(f->c, t->is_ptr ? E_I64 : t->elem);
     Build before = {.f = f, .block = loop->block, .before = loop, .loc = loop->loc};
     Build behind = before, start = before, end = before;
     behind.before = loop->next;
@@ -106,7 +118,7 @@ carry_scalar(Op *loop, int i)
     spread_step(start, at, first, t);
     Val *sum = at;
     for (int k = n - 1; k >= 0; k--)
-        sum = ir_bin(&end, OP_ADD, sum, filling(&end, step[k]));
+        sum = ir_bin(&end, OP_ADD, sum, filling(&before, &end, step[k], scalar));
     ir_set_arg(yield, i, sum);
     ir_set_arg(loop, 3 + i, ir_const_int(&before, scalar, 0));
     if (r->uses)

@@ -11,7 +11,7 @@
  *
  * Words are passes of passes.def, or: print (changes nothing), locs (prints locations
  * from here on), verify (always done after reading and after each pass), tile (every
- * pass of that level, in order), simt, facts, access, interp, run, check, time, llir, asm,
+ * pass of that level, in order), host, simt, facts, access, interp, run, check, time, llir, asm,
  * ptx, skeleton. The result is printed at the end, unless the last word prints something else.
  * Errors go to stderr, with status 1.
  *
@@ -156,6 +156,8 @@ run_word(Comp *c, Tirc *t, Func *f, const char *w)
         passes_run(f, order_tile);
     else if (!strcmp(w, "promoted"))
         tirc_promote(f);
+    else if (!strcmp(w, "host"))
+        passes_run(f, order_host);
     else if (!strcmp(w, "simt"))
         passes_run(f, order_simt);
     else if (!strcmp(w, "facts") || !strcmp(w, "access"))

@@ -1,14 +1,8 @@
 /* control: for, while and if.
  *
- * Scalars that a loop carries are phis. Blocks it carries live in scratch:
- *
- *     an index block (pointers, offsets) whose strides never change     one scalar, element
- *                                                                       [0, .., 0]: Affine
- *     one that every turn moves by a scalar, from a block that is      one scalar, the way
- *     computed on demand (a_ptrs of rows % M)                           from that block
- *     any other block                                                   a buffer; the next
- *                                                                       value is written
- *                                                                       over the old one
+ * Scalars that a loop carries are phis. Blocks it carries live in scratch: the next value is
+ * written over the old one. Blocks that each turn moves by a scalar are none of these any more
+ * (passes/scalar_steps.c).
  *
  * A yielded value is computed right into the carried buffer when all that is still to be
  * computed from the old one is computed in that same nest at the same index; else it goes
@@ -81,7 +75,7 @@ typedef struct Move {
     bool is_there; /* v is in `to` already */
 } Move;
 
-/* One question of reads(). */
+/* One question of host_reads(). */
 typedef struct Reads {
     const Buf *buf;
     Map seen; /* Val -> turned, a bool: what is used twice is walked once, not 2^depth times */
@@ -95,7 +89,7 @@ reads_more(Host *h, Reads *r, const Val *v, bool turned)
     if (s->kind == V_BUFFER && s->view.buf == r->buf)
         r->worst = MAX(r->worst, turned ? 2 : 1);
     const bool *was_turned = map_get(&r->seen, v, 0);
-    if (s->kind != V_LAZY || s->is_virtual || (was_turned && *was_turned >= turned))
+    if (s->kind != V_LAZY || (was_turned && *was_turned >= turned))
         return;
     bool *kept = NEW(h->c->arena, bool);
     *kept = turned;
@@ -105,9 +99,8 @@ reads_more(Host *h, Reads *r, const Val *v, bool turned)
         reads_more(h, r, arg(v->def, i), turned);
 }
 
-/* How computing v reads buf: 0 not, 1 at v's own index, 2 otherwise. */
-static int
-reads(Host *h, const Val *v, const Buf *buf)
+int
+host_reads(Host *h, const Val *v, const Buf *buf)
 {
     Reads r = {.buf = buf, .seen = {.a = h->c->arena}};
     reads_more(h, &r, v, false);
@@ -120,7 +113,7 @@ goes_straight(Host *h, const Move *m, int n, int i)
     if (state(h, m[i].v)->kind == V_BUFFER)
         return true; /* a copy at the end, unless somebody writes over it: below */
     for (int k = 0; k < n; k++) {
-        int how = m[k].is_there ? 0 : reads(h, m[k].v, m[i].to.buf);
+        int how = m[k].is_there ? 0 : host_reads(h, m[k].v, m[i].to.buf);
         if (how && (k != i || how == 2))
             return false;
     }
@@ -189,123 +182,6 @@ move_all(Host *h, Move *m, int n)
             copy_block(h, m[i].v->type, &m[i].to, &m[i].via);
 }
 
-/* Element [0, .., 0] of an index block. */
-static Lv
-first_element(Host *h, const Val *v)
-{
-    Ll *l = h->l;
-    const Type *t = ty_element(h->c, v->type);
-    VState *s = state(h, v);
-    if (s->kind == V_CARRIED && s->affine)
-        return s->lv;
-    if (s->kind == V_BUFFER)
-        return host_read(h, t, M_ROW, 0, host_address(h, v->type, &s->view, NULL), NULL,
-                         NULL);
-    Affine a;
-    if (!affine_of(h->f, v, &a))
-        unreachable(h->c); /* the loop was judged by this same form */
-    Lv base = host_affine_sum(h, &a.base), start = NULL;
-    if (a.origin)
-        start = first_element(h, a.origin);
-    else if (a.pointer)
-        start = host_scalar(h, a.pointer);
-    if (t->is_ptr) {
-        if (!start)
-            unreachable(h->c);
-        return LLVMBuildGEP2(l->b, ll_mem(l, t->elem), start, &base, 1, "");
-    }
-    base = cg_cast(l, E_I64, t->elem, base, ROUND_RTNE);
-    return start ? LLVMBuildAdd(l->b, start, base, "") : base;
-}
-
-/* ---- blocks that a loop moves -------------------------------------------------------------- */
-
-/* What v adds everywhere to `at`, in steps of one turn; false: it is something else. sum: gets
- * them, i64 for pointers; NULL: only asks. */
-static bool
-add_steps(Host *h, const Val *v, const Val *at, Lv *sum)
-{
-    Ll *l = h->l;
-    while (v != at) {
-        const Op *o = v->def;
-        int64_t c;
-        if (!o || o->op != (at->type->is_ptr ? OP_ADDPTR : OP_ADD))
-            return false;
-        const Val *s = arg(o, 1);
-        bool is_const = ir_const_as_int(s, &c);
-        if (!is_const && (!s->def || s->def->op != OP_SPLAT))
-            return false;
-        if (sum) {
-            Lv x = is_const ? host_const(h, ty_element(h->c, s->type), (uint64_t)c, 0)
-                            : host_scalar(h, arg(s->def, 0));
-            if (at->type->is_ptr)
-                x = cg_cast(l, s->type->elem, E_I64, x, ROUND_RTNE);
-            *sum = LLVMBuildAdd(l->b, *sum, x, "");
-        }
-        v = arg(o, 0);
-    }
-    return true;
-}
-
-/* Is carried block i of the loop its first value, moved by scalars? */
-static bool
-is_moved(Host *h, const Op *loop, int i)
-{
-    const Val *v = loop->regions[0]->args[i + 1], *from = arg(loop, 3 + i);
-    const Type *t = v->type;
-    VState *s = state(h, from);
-    bool is_index = t->is_ptr || (elem_is_int(t->elem) && t->elem != E_I1);
-    return is_index && !result(loop, i)->uses && s->kind == V_LAZY &&
-           host_is_cheap_op(from->def) &&
-           add_steps(h, arg(loop->regions[0]->last, i), v, NULL);
-}
-
-static Lv
-first_way(Host *h, const Val *v)
-{
-    return LLVMConstNull(v->type->is_ptr ? h->l->i64
-                                         : ll_type(h->l, ty_element(h->c, v->type)));
-}
-
-static Lv
-next_way(Host *h, const Val *yielded, const Val *at)
-{
-    Lv sum = state(h, at)->lv;
-    if (!add_steps(h, yielded, at, &sum))
-        unreachable(h->c); /* is_moved has looked */
-    return sum;
-}
-
-/* The scalars of a sum are values that exist here. */
-static bool
-has_scalars(Host *h, const AffSum *s)
-{
-    for (int i = 0; i < s->n; i++) {
-        if (state(h, s->term[i].a)->kind != V_SCALAR)
-            return false;
-        if (s->term[i].b && state(h, s->term[i].b)->kind != V_SCALAR)
-            return false;
-    }
-    return true;
-}
-
-static const Affine *
-carried_form(Host *h, const Val *v)
-{
-    const Type *t = v->type;
-    if (!t->rank || (!t->is_ptr && (!elem_is_int(t->elem) || t->elem == E_I1)))
-        return NULL;
-    Affine a;
-    if (!affine_of(h->f, v, &a) || a.origin != v)
-        return NULL;
-    for (int d = 0; d < t->rank; d++)
-        if (!has_scalars(h, &a.stride[d]))
-            return NULL;
-    Affine *kept = NEW(h->c->arena, Affine);
-    *kept = a;
-    return kept;
-}
-
 static View
 buffer_for(Host *h, const Val *v, int free_at)
 {
@@ -333,16 +209,13 @@ phi_of(Host *h, Lt t, Lv first, LLVMBasicBlockRef from)
     return p;
 }
 
-/* Elements [0, .., 0] and scalars that a terminator hands on. NULL where v is a buffer. */
+/* Scalars that a terminator hands on. NULL where v is a buffer. */
 static void
 scalars_of(Host *h, const Op *term, int first, int n, const Val *const *to, Lv *out)
 {
     for (int i = 0; i < n; i++) {
         const Val *v = arg(term, first + i);
-        out[i] = !v->type->rank                       ? host_scalar(h, v)
-                 : state(h, to[i])->kind != V_CARRIED ? NULL
-                 : state(h, to[i])->from              ? next_way(h, v, to[i])
-                                                      : first_element(h, v);
+        out[i] = v->type->rank ? NULL : host_scalar(h, v);
     }
 }
 
@@ -465,18 +338,6 @@ start_carried(Host *h, const Op *o, int first_arg, const Val *const *carried, in
             init[i] = host_scalar(h, from);
             continue;
         }
-        const Affine *a = o->op == OP_FOR ? carried_form(h, v) : NULL;
-        if (a) {
-            init[i] = first_element(h, from);
-            *state(h, v) = (VState){.kind = V_CARRIED, .affine = a};
-            continue;
-        }
-        if (o->op == OP_FOR && is_moved(h, o, i)) {
-            host_settle_index(h, from);
-            init[i] = first_way(h, v);
-            *state(h, v) = (VState){.kind = V_CARRIED, .from = from};
-            continue;
-        }
         int free_at = MAX(host_pos(h, o), host_last_use(h, result(o, i)));
         View w = buffer_for(h, v, free_at);
         host_materialise_to(h, from, w, false);
@@ -545,9 +406,7 @@ host_for(Host *h, const Op *o)
         if (!init[i])
             continue;
         phi[i] = phi_of(h, LLVMTypeOf(init[i]), init[i], before);
-        state(h, carried[i])->lv = phi[i];
-        if (!carried[i]->type->rank)
-            set_scalar(h, carried[i], phi[i]);
+        set_scalar(h, carried[i], phi[i]);
     }
     bool looks = !is_short(count, body);
     Lv unseen = looks ? phi_of(h, l->i32, ll_i32(l, UNSEEN), before) : NULL;
@@ -557,19 +416,12 @@ host_for(Host *h, const Op *o)
 
     Lv unseen_next = looks ? poll(h, unseen) : NULL;
     set_scalar(h, body->args[0], iv);
-    VState *form = NEW_N(a, VState, n + 1);
-    for (int i = 0; i < n; i++)
-        form[i] = *state(h, carried[i]);
     Region r;
     host_region_open(h, &r);
     Lv outer = h->turns_left;
     h->turns_left = left;
     host_walk(h, body);
     h->turns_left = outer;
-    /* One that the body had to put into scratch is handed on as it came. */
-    for (int i = 0; i < n; i++)
-        if (form[i].kind == V_CARRIED)
-            *state(h, carried[i]) = form[i];
     buffers_of(h, body->last, 0, n, carried);
     scalars_of(h, body->last, 0, n, carried, next);
     host_region_close(h, &r);

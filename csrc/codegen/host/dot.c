@@ -151,22 +151,6 @@ find_reusable(Host *h, const Val *v, const Op *o)
     return NULL;
 }
 
-/* Reads `buf` through other indices than v's own? Then it cannot be written meanwhile. */
-static bool
-reads_turned(Host *h, const Val *v, const Buf *buf, bool turned)
-{
-    VState *s = state(h, v);
-    if (s->kind == V_BUFFER)
-        return turned && s->view.buf == buf;
-    if (s->kind != V_LAZY || s->is_virtual)
-        return false;
-    turned |= host_is_through(v->def);
-    for (int i = 0; i < v->def->n_args; i++)
-        if (reads_turned(h, arg(v->def, i), buf, turned))
-            return true;
-    return false;
-}
-
 Lv
 host_tile_address(Host *h, const Type *t, const View *w, Lv batch, Lv row, Lv col)
 {
@@ -453,7 +437,7 @@ place_result(Host *h, const Op *o, Product *p)
     h->stamp++;
     host_stamp(h, acc);
     const Val *old = find_reusable(h, acc, o);
-    if (old && reads_turned(h, acc, state(h, old)->view.buf, false))
+    if (old && host_reads(h, acc, state(h, old)->view.buf) == 2)
         old = NULL;
     if (old) {
         p->out = state(h, old)->view;

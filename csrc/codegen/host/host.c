@@ -98,8 +98,7 @@ lazy_op(Host *h, const Op *o)
     s->is_virtual = host_is_cheap_op(o);
     for (int i = 0; i < o->n_args && s->is_virtual; i++) {
         VState *a = state(h, arg(o, i));
-        s->is_virtual = !arg(o, i)->type->rank || a->kind == V_CARRIED ||
-                        (a->kind == V_LAZY && a->is_virtual);
+        s->is_virtual = !arg(o, i)->type->rank || (a->kind == V_LAZY && a->is_virtual);
     }
     if (o->op == OP_LOAD)
         PUSH(h->c->arena, &h->loads, o);
@@ -290,6 +289,14 @@ host_walk(Host *h, const Block *b)
     h->block = b;
     for (const Op *o = b->first; o && !op_has(o, OPF_TERM); o = o->next)
         visit(h, o);
+}
+
+void
+host_remember(Host *h, const Val *v)
+{
+    Undo u = {v, *state(h, v)};
+    if (v->block != h->block)
+        PUSH(h->c->arena, &h->trail, u);
 }
 
 void

@@ -51,8 +51,6 @@ typedef enum ValKind {
     V_LAZY,    /* a block that is computed by the loops that want it */
     V_INGROUP, /* a result of a root in the open group */
     V_BUFFER,  /* a block in scratch */
-    V_CARRIED, /* a loop-carried block that is lv + strides * index (see Affine), or, where
-                  `from` is set, that block + lv */
 } ValKind;
 
 typedef struct VState {
@@ -64,8 +62,6 @@ typedef struct VState {
     int walk;        /* the walk over users that saw it last */
     Lv lv;
     View view;
-    const Affine *affine;
-    const Val *from;
 } VState;
 
 typedef struct Undo {
@@ -152,7 +148,6 @@ typedef struct DimMap {
 } DimMap;
 /* Of an operand of a through op, from its result's. */
 DimMap host_through_map(const Op *o, DimMap map);
-Lv host_affine_sum(Host *h, const AffSum *s); /* i64 */
 Lv host_scalar(Host *h, const Val *v);
 /* The scalars that the region of a REDUCE or SCAN reads from outside exist now. */
 void host_settle_outer(Host *h, const Op *o);
@@ -172,6 +167,7 @@ typedef struct Region {
     int n_trail;
     VEC(const Op *) loads;
 } Region;
+void host_remember(Host *h, const Val *v); /* before v changes what it is */
 void host_region_open(Host *h, Region *r);
 void host_region_close(Host *h, const Region *r);
 bool host_is_ready(Host *h, const Val *v); /* a scalar that has been emitted */
@@ -232,9 +228,6 @@ void host_materialise(Host *h, const Val *v); /* into scratch, now */
 void host_materialise_to(Host *h, const Val *v, View dest, bool alone);
 /* The same converted to elem e: for dot. Group by group where dest has panels. */
 void host_convert_to(Host *h, const Val *v, View dest, Elem e);
-/* What an index block is made of and costs more than reading it is put into scratch: from here on
- * the block itself is computed on demand. Nothing is open. */
-void host_settle_index(Host *h, const Val *v);
 /* Everything the regions of o want from outside is made ready. */
 void host_settle_regions(Host *h, const Op *o);
 
@@ -247,8 +240,6 @@ typedef enum NodeKind {
     N_OP_NODE,
     N_LOAD,
     N_BUFFER,
-    N_CARRIED,
-    N_MOVED /* carried, counted from another block: in[0] + a scalar */
 } NodeKind;
 typedef enum Mode { M_NONE, M_ROW, M_GATHER } Mode;
 struct Node {
@@ -389,6 +380,8 @@ void host_shape_op(Host *h, const Op *o);
 void host_dot(Host *h, const Op *o);
 void host_assembly(Host *h, const Op *o); /* whole.c, as is the next */
 void host_extern(Host *h, const Op *o);
+/* How computing v reads buf: 0 not, 1 at v's own index, 2 otherwise. */
+int host_reads(Host *h, const Val *v, const Buf *buf);
 void host_for(Host *h, const Op *o);
 void host_while(Host *h, const Op *o);
 void host_if(Host *h, const Op *o);

@@ -89,46 +89,6 @@ read_buffer(Host *h, Group *g, Node *n)
 }
 
 static Lv
-carried(Host *h, Group *g, Node *n)
-{
-    Ll *l = h->l;
-    const Type *t = n->v->type;
-    VState *s = state(h, n->v);
-    Lv off = ll_i64(l, 0), step = ll_i64(l, 0);
-    for (int d = 0; d < t->rank; d++) {
-        if (n->map.at[d] == NO_DIM)
-            continue;
-        Lv stride = host_affine_sum(h, &s->affine->stride[d]);
-        off = LLVMBuildAdd(l->b, off,
-                           LLVMBuildMul(l->b, stride, index_of(h, g, n, d), ""), "");
-        if (n->map.at[d] == g->vec)
-            step = LLVMBuildAdd(l->b, step, stride, "");
-    }
-    Lv x = s->lv;
-    if (is_vector(g, n)) {
-        Lv lane = iota(h, l->i64, g->lanes, 0, 1);
-        off = LLVMBuildAdd(l->b, ll_splat(l, off, g->lanes),
-                           LLVMBuildMul(l->b, ll_splat(l, step, g->lanes), lane, ""),
-                           "");
-        x = ll_splat(l, x, g->lanes);
-    }
-    if (t->is_ptr)
-        return LLVMBuildGEP2(l->b, ll_mem(l, t->elem), x, &off, 1, "");
-    return LLVMBuildAdd(l->b, x, cg_cast(l, E_I64, t->elem, off, ROUND_RTNE), "");
-}
-
-static Lv
-moved(Host *h, Group *g, Node *n)
-{
-    Ll *l = h->l;
-    Lv way = state(h, n->v)->lv, x = n->in[0]->x;
-    if (n->v->type->is_ptr)
-        return LLVMBuildGEP2(l->b, ll_mem(l, n->v->type->elem), x, &way, 1, "");
-    return LLVMBuildAdd(l->b, x, is_vector(g, n) ? ll_splat(l, way, g->lanes) : way,
-                        "");
-}
-
-static Lv
 emit_load(Host *h, Group *g, Node *n)
 {
     const Type *t = ty_pointee(h->c, arg(n->v->def, 0)->type);
@@ -206,8 +166,6 @@ emit_node(Host *h, Group *g, Node *n)
     case N_CONST: n->x = host_const(h, n->v->type, n->v->def->bits, 0); break;
     case N_ARANGE: n->x = arange(h, g, n); break;
     case N_BUFFER: n->x = read_buffer(h, g, n); break;
-    case N_CARRIED: n->x = carried(h, g, n); break;
-    case N_MOVED: n->x = moved(h, g, n); break;
     case N_LOAD: n->x = emit_load(h, g, n); break;
     case N_OP_NODE: {
         Lv *x = NEW_N(h->c->arena, Lv, n->n_in + 1);
@@ -606,10 +564,7 @@ host_emit_group(Host *h, Group *g)
             if (r->is_forced)
                 continue;
             VState *s = state(h, r->v);
-            if (r->v->block != h->block) {
-                Undo u = {r->v, *s};
-                PUSH(h->c->arena, &h->trail, u);
-            }
+            host_remember(h, r->v);
             s->kind = V_BUFFER;
             s->view = r->dest;
             continue;

@@ -167,6 +167,18 @@ survey_access(Host *h, Group *g, Survey *s, const Op *o, DimMap map)
     s->bytes = MAX(s->bytes, MIN(bytes, 8));
 }
 
+/* Is v an index block that a loop moves (passes/scalar_steps.c)? Its address is made once a row. */
+static bool
+is_moved(const VState *s, const Val *v)
+{
+    const Op *o = v->def;
+    if (!s->is_virtual || (o->op != OP_ADD && o->op != OP_ADDPTR))
+        return false;
+    const Op *by = arg(o, 1)->def;
+    return by && by->op == OP_SPLAT && !arg(by, 0)->def &&
+           arg(by, 0)->block == o->block && o->block->owner;
+}
+
 static void
 survey(Host *h, Group *g, Survey *s, const Val *v, DimMap map)
 {
@@ -177,7 +189,7 @@ survey(Host *h, Group *g, Survey *s, const Val *v, DimMap map)
                     (x->kind == V_LAZY && x->is_virtual);
     if (!is_index)
         s->bytes = MAX(s->bytes, ty_bytes(v->type));
-    if (x->kind != V_LAZY || x->stamp == h->stamp)
+    if (x->kind != V_LAZY || x->stamp == h->stamp || is_moved(x, v))
         return;
     x->stamp = h->stamp;
     x->again = false;
@@ -354,18 +366,6 @@ node(Host *h, Group *g, const Val *v, DimMap map, bool lane0)
             if (s->view.stride[d] && map.at[d] != NO_DIM)
                 n->dims |= 1u << map.at[d];
         break;
-    case V_CARRIED:
-        if (s->from) {
-            n->kind = N_MOVED;
-            add_in(h, g, n, s->from, lane0);
-            n->pos = n->in[0]->pos;
-            break;
-        }
-        n->kind = N_CARRIED, n->pos = 0;
-        for (int d = 0; d < rank; d++)
-            if (map.at[d] != NO_DIM)
-                n->dims |= 1u << map.at[d];
-        break;
     case V_LAZY: {
         const Op *o = v->def;
         if (o->op == OP_CONST) {
@@ -526,8 +526,7 @@ static int
 by_pos(const void *a, const void *b)
 {
     const Node *x = *(Node *const *)a, *y = *(Node *const *)b;
-    return x->pos != y->pos ? x->pos - y->pos
-                            : (x->kind == N_MOVED) - (y->kind == N_MOVED);
+    return x->pos - y->pos;
 }
 
 static int

@@ -299,13 +299,14 @@ host_settle_loads(Host *h, const Op *writer)
             keep_root(h, (Root){.v = force.at[i]});
 }
 
-/* Collects what is no cheap arithmetic, operands first. */
+/* Collects what is no cheap arithmetic, or in scratch, operands first. */
 static void
 find_costly(Host *h, const Val *v, Vals *out)
 {
-    if (!host_visits(h, v))
+    bool is_there = v->type->rank && state(h, v)->kind != V_LAZY;
+    if (!is_there && !host_visits(h, v))
         return;
-    if (!host_is_cheap_op(v->def)) {
+    if (is_there || !host_is_cheap_op(v->def)) {
         PUSH(h->c->arena, out, v);
         return;
     }
@@ -313,14 +314,41 @@ find_costly(Host *h, const Val *v, Vals *out)
         find_costly(h, arg(v->def, i), out);
 }
 
-void
-host_settle_index(Host *h, const Val *v)
+/* v, whose costly parts are in scratch, is as good as made of scalars. */
+static void
+make_virtual(Host *h, const Val *v)
 {
+    VState *s = state(h, v);
+    if (s->kind != V_LAZY || s->is_virtual)
+        return;
+    host_remember(h, v);
+    s->is_virtual = true;
+    for (int i = 0; i < v->def->n_args; i++)
+        make_virtual(h, arg(v->def, i));
+}
+
+/* v, made of values of fewer elements and cheap arithmetic, is computed on demand from here on:
+ * those of them that are costly are put into scratch. Pointers are of twice the bytes of what
+ * they are made of. false: nothing was done. */
+static bool
+settle_index(Host *h, const Val *v)
+{
+    const Type *t = v->type;
+    if (!host_is_cheap_op(v->def) ||
+        (!t->is_ptr && (!elem_is_int(t->elem) || t->elem == E_I1)))
+        return false;
     Vals costly = {0};
     h->stamp++;
     find_costly(h, v, &costly);
-    if (costly.n)
-        emit_kept(h, &costly);
+    for (int i = 0; i < costly.n; i++)
+        if (!t->is_ptr && ty_numel(costly.at[i]->type) >= ty_numel(t))
+            return false;
+    for (int i = 0; i < costly.n; i++)
+        if (state(h, costly.at[i])->kind == V_LAZY)
+            keep_root(h, (Root){.v = costly.at[i]});
+    host_flush(h);
+    make_virtual(h, v);
+    return true;
 }
 
 static bool
@@ -344,7 +372,7 @@ settle_value(Host *h, const Val *v)
         return;
     if (host_is_through(v->def) || v->def->op == OP_SPLAT)
         settle_value(h, arg(v->def, 0));
-    else
+    else if (!settle_index(h, v))
         keep_root(h, (Root){.v = v});
 }
 

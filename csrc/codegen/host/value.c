@@ -277,21 +277,3 @@ host_scalar(Host *h, const Val *v)
         unreachable(h->c); /* the walk makes scalars before anyone asks */
     return s->lv;
 }
-
-Lv
-host_affine_sum(Host *h, const AffSum *s)
-{
-    Ll *l = h->l;
-    Lv sum = ll_i64(l, s->c);
-    for (int i = 0; i < s->n; i++) {
-        Lv p = ll_i64(l, s->term[i].factor);
-        const Val *v[2] = {s->term[i].a, s->term[i].b};
-        for (int k = 0; k < 2 && v[k]; k++)
-            p = LLVMBuildMul(l->b, p,
-                             cg_cast(l, v[k]->type->elem, E_I64, host_scalar(h, v[k]),
-                                     ROUND_RTNE),
-                             "");
-        sum = LLVMBuildAdd(l->b, sum, p, "");
-    }
-    return sum;
-}
