@@ -5,15 +5,14 @@
  */
 #include "codegen/scalar.h"
 #include "codegen/simt/machine.h"
+#include "ptx/formats.h"
 
 /* ---- narrow floats <-> float --------------------------------------------------------- */
 
 static Lv
 float_of_bits(Ll *l, Lv like_it, uint32_t bits)
 {
-    float f;
-    memcpy(&f, &bits, sizeof f);
-    return same_float(l, like_it, (double)f);
+    return same_float(l, like_it, (double)f32_of_bits(bits));
 }
 
 /* To float from eight bits whose largest exponent has numbers, too. */

@@ -13,31 +13,15 @@ enum { ADD, MIN, MAX, INC, DEC, AND, OR, XOR, EXCH, CAS };
 static const char *const op_words[] = {"add", "min", "max",  "inc", "dec", "and",
                                        "or",  "xor", "exch", "cas", NULL};
 
-static double
-f64_of(uint64_t bits)
-{
-    double x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
 static uint64_t
 add_floats(Type t, uint64_t a, uint64_t b, bool flush)
 {
-    if (t == T_F64) {
-        double x = f64_of(a) + f64_of(b);
-        memcpy(&a, &x, sizeof x);
-        return a;
-    }
+    if (t == T_F64)
+        return bits_of_f64(f64_of_bits(a) + f64_of_bits(b));
     if (t == T_F32) {
         float x = (float)lane_float(T_F32, a, flush) +
                   (float)lane_float(T_F32, b, flush);
-        uint32_t bits;
-        if (x != x)
-            return 0x7fffffff;
-        x = flush ? flushed(x) : x;
-        memcpy(&bits, &x, sizeof x);
-        return bits;
+        return x != x ? 0x7fffffff : bits_of_f32(flush ? flushed(x) : x);
     }
     if (type_info[t].bytes == 4) {
         Type h = t == T_F16X2 ? T_F16 : T_BF16;

@@ -117,10 +117,8 @@ print_one(Warp *w, const Ins *i, int lane, Line *line, const char *f, uint64_t *
         else
             put_word(line, spec, x);
     } else if (strchr("fFeEgGaA", last)) {
-        double x;
-        memcpy(&x, &v, sizeof x);
         snprintf(spec, sizeof spec, "%.*s%c", (int)n, f, last);
-        put_word(line, spec, x);
+        put_word(line, spec, f64_of_bits(v));
     } else if (last == 's') {
         snprintf(spec, sizeof spec, "%.*ss", (int)n, f);
         put_word(line, spec, text_at(w, i, lane, v));

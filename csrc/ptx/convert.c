@@ -108,12 +108,8 @@ int_to_float(const Cvt *c, uint64_t raw)
     bool neg = is_signed(c->from) && x < 0;
     uint64_t size = neg ? -(uint64_t)x : (uint64_t)x;
     FmtRounding r = mode[c->round];
-    if (c->to == T_F64 && r == FMT_RN) {
-        double y = neg ? -(double)size : (double)size;
-        uint64_t bits;
-        memcpy(&bits, &y, sizeof y);
-        return bits;
-    }
+    if (c->to == T_F64 && r == FMT_RN)
+        return bits_of_f64(neg ? -(double)size : (double)size);
     int cut = size >> 53 ? 11 - __builtin_clzll(size) : 0;
     uint64_t kept = size >> cut;
     bool inexact = cut && size & ((UINT64_C(1) << cut) - 1);

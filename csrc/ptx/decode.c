@@ -226,14 +226,8 @@ dec_name(Dec *d, const char *name, bool is_out)
 static uint64_t
 literal(Dec *d, const Opd *o, Type t)
 {
-    if (o->kind == OPD_F64 && t == T_F32) {
-        double x;
-        memcpy(&x, &o->value, sizeof x);
-        float f = (float)x;
-        uint32_t bits;
-        memcpy(&bits, &f, sizeof f);
-        return bits;
-    }
+    if (o->kind == OPD_F64 && t == T_F32)
+        return bits_of_f32((float)f64_of_bits(o->value));
     if ((o->kind == OPD_F32 && type_info[t].bytes != 4) ||
         (o->kind == OPD_F64 && type_info[t].bytes != 8))
         dec_fail(d, "a float where %s is wanted", type_info[t].name);

@@ -166,9 +166,8 @@ mixed(Lanes *w, const Ins *i, uint32_t m)
         lanes_get(w, i->in[2], c);
     fesetround(host_mode[i->bytes]);
     EACH_LANE_OF(l, m) {
-        float x = (float)half_value((Type)i->type, a[l]), z;
-        uint32_t last = (uint32_t)(i->n_in > 2 ? c[l] : b[l]);
-        memcpy(&z, &last, sizeof z);
+        float x = (float)half_value((Type)i->type, a[l]);
+        float z = f32_of_bits((uint32_t)(i->n_in > 2 ? c[l] : b[l]));
         float r = i->n_in > 2
                       ? op_f32(FMA, x, (float)half_value((Type)i->type, b[l]), z)
                       : op_f32(i->op, x, z, 0);
@@ -275,6 +274,12 @@ approx(Lanes *w, const Ins *i, uint32_t m)
     }
 }
 
+static double
+upper_half(double x)
+{
+    return f64_of_bits(bits_of_f64(x) & ~UINT64_C(0xffffffff));
+}
+
 /* rcp.approx.ftz.f64 and rsqrt's: the upper 32 bits of operand and result alone. */
 static void
 approx_f64(Lanes *w, const Ins *i, uint32_t m)
@@ -282,21 +287,16 @@ approx_f64(Lanes *w, const Ins *i, uint32_t m)
     double *d = LANE(double, w, i->d);
     const double *a = LANE(double, w, i->a);
     for (int l = 0; l < LANES; l++) {
-        uint64_t bits;
         double x = a[l];
-        memcpy(&bits, &x, sizeof x);
-        bits &= i->op == RCP_APPROX ? ~UINT64_C(0xffffffff) : ~UINT64_C(0);
-        memcpy(&x, &bits, sizeof x);
+        if (i->op == RCP_APPROX)
+            x = upper_half(x);
         if (i->flags & FTZ && fabs(x) < 0x1p-1022)
             x = copysign(0, x);
         x = i->op == RCP_APPROX ? 1 / x : 1 / sqrt(x);
         if (i->flags & FTZ && fabs(x) < 0x1p-1022)
             x = copysign(0, x);
-        memcpy(&bits, &x, sizeof x);
-        bits &= ~UINT64_C(0xffffffff);
-        memcpy(&x, &bits, sizeof x);
         if (m >> l & 1)
-            d[l] = x;
+            d[l] = upper_half(x);
     }
 }
 
@@ -311,17 +311,8 @@ testp(Lanes *w, const Ins *i, uint32_t m)
     uint64_t a[LANES], out[LANES];
     lanes_get(w, i->in[0], a);
     for (int l = 0; l < LANES; l++) {
-        int c;
-        if (i->in[0].bytes == 4) {
-            uint32_t bits = (uint32_t)a[l];
-            float x;
-            memcpy(&x, &bits, sizeof x);
-            c = fpclassify(x);
-        } else {
-            double x;
-            memcpy(&x, &a[l], sizeof x);
-            c = fpclassify(x);
-        }
+        int c = i->in[0].bytes == 4 ? fpclassify(f32_of_bits((uint32_t)a[l]))
+                                    : fpclassify(f64_of_bits(a[l]));
         const bool by[] = {
             c != FP_NAN && c != FP_INFINITE, c == FP_INFINITE, c != FP_NAN, c == FP_NAN,
             c == FP_NORMAL || c == FP_ZERO,  c == FP_SUBNORMAL};

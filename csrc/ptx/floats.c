@@ -60,22 +60,6 @@ fmt_bits(FloatType t)
     return format[t].bits;
 }
 
-static double
-double_of(uint64_t bits)
-{
-    double x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
-static uint64_t
-bits_of(double x)
-{
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
 /* Where the sign stands. */
 static int
 sign_bit(FloatType t)
@@ -89,7 +73,7 @@ fmt_to_double(FloatType t, uint64_t bits)
 {
     const Format *f = &format[t];
     if (t == FMT_F64)
-        return double_of(bits);
+        return f64_of_bits(bits);
     if (t == FMT_UE8M0)
         return (bits & 255) == 255 ? NAN : ldexp(1, (int)(bits & 255) - 127);
     uint64_t code = bits >> f->low & (((uint64_t)1 << (f->exp + f->man)) - 1);
@@ -99,10 +83,10 @@ fmt_to_double(FloatType t, uint64_t bits)
     if (code > f->max)
         x = f->has_inf && code == f->max + 1 ? INFINITY : NAN;
     else if (exp == 0) /* man * 2^(1 - bias - f->man), a power that a double has */
-        x = (double)code * double_of((uint64_t)(1023 + 1 - bias - f->man) << 52);
+        x = (double)code * f64_of_bits((uint64_t)(1023 + 1 - bias - f->man) << 52);
     else
-        x = double_of((uint64_t)(1023 + exp - bias) << 52 |
-                      (code << (52 - f->man) & 0xfffffffffffffu));
+        x = f64_of_bits((uint64_t)(1023 + exp - bias) << 52 |
+                        (code << (52 - f->man) & 0xfffffffffffffu));
     return sign ? -x : x;
 }
 
@@ -158,10 +142,11 @@ rounded(FloatType t, const Rounding *by, bool to_finite, double x)
     if (isnan(x))
         return f->nan << f->low;
     if (t == FMT_F64)
-        return to_finite && isinf(x) ? f->max | (uint64_t)(x < 0) << 63 : bits_of(x);
+        return to_finite && isinf(x) ? f->max | (uint64_t)(x < 0) << 63
+                                     : bits_of_f64(x);
     if (t == FMT_UE8M0)
         return power_from_double(r, to_finite, x);
-    uint64_t bits = bits_of(x), sig = bits & 0xfffffffffffffu;
+    uint64_t bits = bits_of_f64(x), sig = bits & 0xfffffffffffffu;
     bool is_negative = bits >> 63;
     int exp = (int)(bits >> 52 & 0x7ff), least = 1 - ((1 << (f->exp - 1)) - 1);
     uint64_t code;

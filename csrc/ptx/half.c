@@ -25,18 +25,13 @@ half_bits(Type t, double x)
 double
 lane_float(Type t, uint64_t bits, bool ftz)
 {
-    double x;
-    if (t == T_F64) {
-        memcpy(&x, &bits, sizeof x);
-        return x;
-    }
+    if (t == T_F64)
+        return f64_of_bits(bits);
     if (t == T_F32) {
-        float f;
-        uint32_t low = (uint32_t)bits;
-        memcpy(&f, &low, sizeof f);
+        float f = f32_of_bits((uint32_t)bits);
         return ftz ? flushed(f) : f;
     }
-    x = half_value(t, bits);
+    double x = half_value(t, bits);
     return ftz && t == T_F16 && fabs(x) < 0x1p-14 ? copysign(0, x) : x;
 }
 
@@ -47,12 +42,10 @@ sum_to_odd(double a, double b)
     if (!isfinite(s))
         return s;
     double bb = s - a, rest = (a - (s - bb)) + (b - bb);
-    uint64_t bits;
-    memcpy(&bits, &s, sizeof s);
+    uint64_t bits = bits_of_f64(s);
     if (rest != 0 && !(bits & 1))
         bits += (rest > 0) == (s > 0) ? 1 : -UINT64_C(1);
-    memcpy(&s, &bits, sizeof s);
-    return s;
+    return f64_of_bits(bits);
 }
 
 enum { FTZ = 1, SAT = 2, RELU = 4, XORSIGN = 8 };
@@ -111,10 +104,9 @@ static inline float
 float_of_f16(uint32_t h)
 {
     uint32_t code = h & 0x7fff, bits = (code << 13) + 0x38000000;
-    float small = (float)code * 0x1p-24f, x;
+    float small = (float)code * 0x1p-24f;
     bits += code >= 0x7c00 ? 0x38000000 : 0;
-    memcpy(&x, &bits, sizeof x);
-    x = code < 0x400 ? small : x;
+    float x = code < 0x400 ? small : f32_of_bits(bits);
     return h & 0x8000 ? -x : x;
 }
 
@@ -122,11 +114,10 @@ float_of_f16(uint32_t h)
 static inline uint32_t
 f16_of_float(float x)
 {
-    uint32_t bits, sum;
-    memcpy(&bits, &x, sizeof bits);
+    uint32_t bits = bits_of_f32(x);
     uint32_t sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff, code;
-    float low = fabsf(x) + 0.5f; /* its last bit is that of a subnormal half */
-    memcpy(&sum, &low, sizeof sum);
+    uint32_t sum =
+        bits_of_f32(fabsf(x) + 0.5f); /* its last bit is that of a subnormal half */
     code = size < 0x38800000 ? sum - 0x3f000000
                              : (size - 0x38000000 + 0xfff + (size >> 13 & 1)) >> 13;
     code = size >= 0x47800000 ? 0x7c00 : code;
@@ -136,17 +127,13 @@ f16_of_float(float x)
 static inline float
 float_of_bf16(uint32_t h)
 {
-    uint32_t bits = h << 16;
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
+    return f32_of_bits(h << 16);
 }
 
 static inline uint32_t
 bf16_of_float(float x)
 {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
+    uint32_t bits = bits_of_f32(x);
     return (bits & 0x7fffffff) > 0x7f800000 ? 0x7fff
                                             : (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
 }

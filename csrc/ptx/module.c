@@ -15,12 +15,8 @@ literal_of(Parser *p, Type t)
     bool minus = take_mark(p, '-');
     uint64_t v = p->tok.value;
     if (p->tok.kind == TOK_F64 && t == T_F32) {
-        double x;
-        memcpy(&x, &v, sizeof x);
-        float f = (float)(minus ? -x : x);
-        uint32_t bits;
-        memcpy(&bits, &f, sizeof f);
-        v = bits, minus = false;
+        double x = f64_of_bits(v);
+        v = bits_of_f32((float)(minus ? -x : x)), minus = false;
     } else if (p->tok.kind == TOK_F64 && minus) {
         v ^= UINT64_C(1) << 63, minus = false;
     } else if (p->tok.kind == TOK_WORD) {

@@ -25,6 +25,7 @@
 #include <string.h>
 
 #include "ptx/asm.h"
+#include "ptx/formats.h"
 
 #if defined(__GNUC__)
 #define PTX_PRINTF(a, b) __attribute__((format(printf, a, b)))

@@ -247,18 +247,15 @@ redux_float(const Ins *i, const uint64_t a[LANES], uint32_t m)
     float best = NAN;
     bool nan = false;
     EACH_LANE_OF(l, m) {
-        uint32_t bits = (uint32_t)a[l];
-        float x;
-        memcpy(&x, &bits, sizeof x);
+        float x = f32_of_bits((uint32_t)a[l]);
         x = i->flags & REDUX_ABS ? fabsf(x) : x;
         nan |= x != x;
         bool less = x < best || (x == best && signbit(x) && !signbit(best));
         if (x == x && (best != best || less == (i->op == REDUX_MIN)))
             best = x;
     }
-    uint32_t r;
-    memcpy(&r, &best, sizeof r);
-    return best != best || (nan && i->flags & REDUX_NAN) ? 0x7fffffff : r;
+    return best != best || (nan && i->flags & REDUX_NAN) ? 0x7fffffff
+                                                         : bits_of_f32(best);
 }
 
 static void

@@ -6,6 +6,7 @@
  *
  * This is the hot path: it allocates nothing.
  */
+#include "ptx/formats.h"
 #include "runtime/launch.h"
 
 #include <math.h>
@@ -44,9 +45,7 @@ constant_node(Call *c, PyObject *value)
     } else if (PyBool_Check(value)) {
         add_node(c, CODE(NODE_CONST_BOOL, 0, 0), value == Py_True, value);
     } else if (PyFloat_CheckExact(value)) {
-        double d = PyFloat_AsDouble(value);
-        uint64_t bits;
-        memcpy(&bits, &d, sizeof bits);
+        uint64_t bits = bits_of_f64(PyFloat_AsDouble(value));
         add_node(c, CODE(NODE_CONST_FLOAT, 0, 0), bits, value);
     } else {
         Setter *s = setter_of(c->k->st, value);
@@ -87,15 +86,9 @@ float_node(Call *c, const FeParam *p, PyObject *x)
                             elem_info[p->elem].tl),
                -1;
     Elem e = p->has_type ? p->elem : E_F32;
-    uint64_t bits = 0;
-    if (e == E_F32) {
-        float f = (float)d;
-        memcpy(&bits, &f, sizeof f);
-    } else if (e == E_F64) {
-        memcpy(&bits, &d, sizeof d);
-    } else {
-        bits = elem_from_double(e, d);
-    }
+    uint64_t bits = e == E_F32   ? bits_of_f32((float)d)
+                    : e == E_F64 ? bits_of_f64(d)
+                                 : elem_from_double(e, d);
     add_node(c, CODE(NODE_SCALAR, e, 0), bits, x);
     return 0;
 }
