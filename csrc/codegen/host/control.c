@@ -182,6 +182,13 @@ move_all(Host *h, Move *m, int n)
             copy_block(h, m[i].v->type, &m[i].to, &m[i].via);
 }
 
+/* Where v, a control op's result, is read last, at least its end. */
+static int
+until(Host *h, const Val *v)
+{
+    return MAX(host_pos(h, v->def), host_last_use(h, v));
+}
+
 static View
 buffer_for(Host *h, const Val *v, int free_at)
 {
@@ -211,7 +218,7 @@ phi_of(Host *h, Lt t, Lv first, LLVMBasicBlockRef from)
 
 /* Scalars that a terminator hands on. NULL where v is a buffer. */
 static void
-scalars_of(Host *h, const Op *term, int first, int n, const Val *const *to, Lv *out)
+scalars_of(Host *h, const Op *term, int first, int n, Lv *out)
 {
     for (int i = 0; i < n; i++) {
         const Val *v = arg(term, first + i);
@@ -327,19 +334,22 @@ is_short(Lv count, const Block *body)
 
 /* ---- for ------------------------------------------------------------------------------------- */
 
-/* Prepares what the loop carries: buffers are filled; init[i] is the scalar, or NULL. */
+/* Prepares what the loop carries: buffers are filled; init[i] is the scalar, or NULL. What a
+ * `while` carries is kept as long as what its condition hands on may be: the same scratch. */
 static void
 start_carried(Host *h, const Op *o, int first_arg, const Val *const *carried, int n,
               Lv *init)
 {
+    int all = host_pos(h, o);
+    for (int i = 0; i < o->n_results; i++)
+        all = MAX(all, host_last_use(h, result(o, i)));
     for (int i = 0; i < n; i++) {
         const Val *v = carried[i], *from = arg(o, first_arg + i);
         if (!v->type->rank) {
             init[i] = host_scalar(h, from);
             continue;
         }
-        int free_at = MAX(host_pos(h, o), host_last_use(h, result(o, i)));
-        View w = buffer_for(h, v, free_at);
+        View w = buffer_for(h, v, o->op == OP_WHILE ? all : until(h, result(o, i)));
         host_materialise_to(h, from, w, false);
         set_buffer(h, v, w);
     }
@@ -423,7 +433,7 @@ host_for(Host *h, const Op *o)
     host_walk(h, body);
     h->turns_left = outer;
     buffers_of(h, body->last, 0, n, carried);
-    scalars_of(h, body->last, 0, n, carried, next);
+    scalars_of(h, body->last, 0, n, next);
     host_region_close(h, &r);
     Lv iv_next = LLVMBuildAdd(l->b, iv, step, "");
     Lv fewer = LLVMBuildSub(l->b, left, ll_i64(l, 1), "");
@@ -453,20 +463,7 @@ host_while(Host *h, const Op *o)
     host_free_before(h, host_pos(h, test->first));
     Lv *init = NEW_N(a, Lv, n_in + 1), *phi = NEW_N(a, Lv, n_in + 1);
     Lv *next = NEW_N(a, Lv, n_in + 1), *out = NEW_N(a, Lv, n + 1);
-    for (int i = 0; i < n_in; i++) {
-        if (!in[i]->type->rank) {
-            init[i] = host_scalar(h, arg(o, i));
-            continue;
-        }
-        /* Kept as long as what the condition hands on may be: the same scratch. */
-        int free_at = host_pos(h, o);
-        for (int k = 0; k < n; k++)
-            free_at = MAX(free_at, host_last_use(h, result(o, k)));
-        View w = buffer_for(h, in[i], free_at);
-        host_materialise_to(h, arg(o, i), w, false);
-        set_buffer(h, in[i], w);
-    }
-    host_flush(h);
+    start_carried(h, o, 0, in, n_in, init);
     for (int i = 0; i < n; i++) {
         if (!mid[i]->type->rank)
             continue;
@@ -474,9 +471,7 @@ host_while(Host *h, const Op *o)
         if (v->block == test && !v->def) /* handed on as it came: no copy */
             set_buffer(h, mid[i], state(h, v)->view);
         else
-            set_buffer(h, mid[i],
-                       buffer_for(h, mid[i],
-                                  MAX(host_pos(h, o), host_last_use(h, result(o, i)))));
+            set_buffer(h, mid[i], buffer_for(h, mid[i], until(h, result(o, i))));
     }
     LLVMBasicBlockRef before = LLVMGetInsertBlock(l->b), head = ll_block(l, "while"),
                       start = ll_block(l, "body"), after = ll_block(l, "end");
@@ -493,7 +488,7 @@ host_while(Host *h, const Op *o)
     host_walk(h, test);
     buffers_of(h, test->last, 1, n, mid);
     Lv more = host_scalar(h, arg(test->last, 0));
-    scalars_of(h, test->last, 1, n, mid, out);
+    scalars_of(h, test->last, 1, n, out);
     host_region_close(h, &r);
     LLVMBuildCondBr(l->b, more, start, after);
 
@@ -505,7 +500,7 @@ host_while(Host *h, const Op *o)
     host_region_open(h, &r);
     host_walk(h, body);
     buffers_of(h, body->last, 0, n_in, in);
-    scalars_of(h, body->last, 0, n_in, in, next);
+    scalars_of(h, body->last, 0, n_in, next);
     host_region_close(h, &r);
     phi[n_in] = left;
     add_incoming(phi, next, n_in + 1, LLVMGetInsertBlock(l->b));
@@ -529,7 +524,7 @@ branch(Host *h, const Op *o, const Block *b, LLVMBasicBlockRef at,
         host_walk(h, b);
         const Val *const *to = (const Val *const *)o->results;
         buffers_of(h, b->last, 0, o->n_results, to);
-        scalars_of(h, b->last, 0, o->n_results, to, out);
+        scalars_of(h, b->last, 0, o->n_results, out);
     }
     host_region_close(h, &r);
     LLVMBasicBlockRef end = LLVMGetInsertBlock(l->b);
@@ -549,8 +544,7 @@ host_if(Host *h, const Op *o)
     for (int i = 0; i < n; i++)
         if (result(o, i)->type->rank)
             set_buffer(h, result(o, i),
-                       buffer_for(h, result(o, i),
-                                  MAX(host_pos(h, o), host_last_use(h, result(o, i)))));
+                       buffer_for(h, result(o, i), until(h, result(o, i))));
     LLVMBasicBlockRef yes = ll_block(l, "if"), no = ll_block(l, "else"),
                       after = ll_block(l, "end");
     LLVMBuildCondBr(l->b, cond, yes, no);

@@ -196,6 +196,14 @@ struct Root {
     int mode;     /* STORE: Mode of the access; PRINT: the operand */
     Lv *acc; /* REDUCE: a stack slot an operand; KEEP by panels: one a row of a group, turned: one */
 };
+/* What r is made of, one after the other; behind the last one: NULL. */
+static inline const Val *
+root_value(const Root *r, int i)
+{
+    if (r->kind == R_KEEP)
+        return i ? NULL : r->v;
+    return i < r->o->n_args ? arg(r->o, i) : NULL;
+}
 struct Group {
     int rank;
     int32_t shape[MAX_RANK];

@@ -224,14 +224,10 @@ choose_lanes(Host *h, Group *g)
     for (int i = 0; i < g->roots.n; i++) {
         Root *r = &g->roots.at[i];
         DimMap id = identity_map(g->rank);
-        if (r->kind == R_KEEP) {
-            survey(h, g, &s, r->v, id);
-            if (r->dest.width)
-                most = MIN(most, r->dest.width);
-            continue;
-        }
-        for (int k = 0; k < r->o->n_args; k++)
-            survey(h, g, &s, arg(r->o, k), id);
+        for (int k = 0; root_value(r, k); k++)
+            survey(h, g, &s, root_value(r, k), id);
+        if (r->dest.width)
+            most = MIN(most, r->dest.width);
         if (r->kind == R_STORE)
             survey_access(h, g, &s, r->o, id);
     }
@@ -467,14 +463,12 @@ host_keep_escaping(Host *h, Group *g)
     h->stamp++;
     for (int i = 0; i < g->roots.n; i++) {
         Root *r = &g->roots.at[i];
-        if (r->kind == R_KEEP) {
-            host_stamp(h, r->v), collect_nodes(h, &c, r->v);
+        for (int k = 0; root_value(r, k); k++)
+            host_stamp(h, root_value(r, k)), collect_nodes(h, &c, root_value(r, k));
+        if (r->kind == R_KEEP)
             map_put(&kept, r->v, 0, g);
-            continue;
-        }
-        for (int k = 0; k < r->o->n_args; k++)
-            host_stamp(h, arg(r->o, k)), collect_nodes(h, &c, arg(r->o, k));
-        h->done[r->pos] = true; /* its uses are met here */
+        else
+            h->done[r->pos] = true; /* its uses are met here */
     }
     if (c.all.n)
         qsort(c.all.at, (size_t)c.all.n, sizeof *c.all.at, later_first);

@@ -95,10 +95,8 @@ host_settle_overlaps(Host *h, const Op *writer)
     h->stamp++;
     for (int i = 0; h->open && i < h->open->roots.n && !found.n; i++) {
         Root *r = &h->open->roots.at[i];
-        if (r->kind == R_KEEP)
-            find_loads(h, r->v, writer, &found);
-        for (int k = 0; r->o && k < r->o->n_args; k++)
-            find_loads(h, arg(r->o, k), writer, &found);
+        for (int k = 0; root_value(r, k); k++)
+            find_loads(h, root_value(r, k), writer, &found);
     }
     if (found.n)
         host_flush(h);

@@ -32,10 +32,8 @@ static bool
 root_waits(Host *h, const Root *r)
 {
     h->stamp++;
-    if (r->kind == R_KEEP)
-        return waits(h, r->v);
-    for (int i = 0; i < r->o->n_args; i++)
-        if (waits(h, arg(r->o, i)))
+    for (int i = 0; root_value(r, i); i++)
+        if (waits(h, root_value(r, i)))
             return true;
     return false;
 }
@@ -58,10 +56,8 @@ static bool
 root_loads_after(Host *h, const Root *r, int pos)
 {
     h->stamp++;
-    if (r->kind == R_KEEP)
-        return loads_after(h, r->v, pos);
-    for (int i = 0; i < r->o->n_args; i++)
-        if (loads_after(h, arg(r->o, i), pos))
+    for (int i = 0; root_value(r, i); i++)
+        if (loads_after(h, root_value(r, i), pos))
             return true;
     return false;
 }
@@ -207,10 +203,8 @@ settle_small(Host *h, const Root *r, const Type *t)
 {
     Vals small = {0};
     h->stamp++;
-    if (r->kind == R_KEEP)
-        find_small(h, t, r->v, &small);
-    for (int i = 0; r->o && i < r->o->n_args; i++)
-        find_small(h, t, arg(r->o, i), &small);
+    for (int i = 0; root_value(r, i); i++)
+        find_small(h, t, root_value(r, i), &small);
     if (small.n)
         emit_kept(h, &small);
 }
@@ -276,10 +270,8 @@ host_settle_loads(Host *h, const Op *writer)
     h->stamp++;
     for (int i = 0; h->open && i < h->open->roots.n; i++) {
         Root *r = &h->open->roots.at[i];
-        if (r->kind == R_KEEP)
-            host_stamp(h, r->v);
-        for (int k = 0; r->o && k < r->o->n_args; k++)
-            host_stamp(h, arg(r->o, k));
+        for (int k = 0; root_value(r, k); k++)
+            host_stamp(h, root_value(r, k));
     }
     for (int i = 0; i < writer->n_args; i++)
         host_stamp(h, arg(writer, i));
