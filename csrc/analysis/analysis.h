@@ -277,6 +277,12 @@ int64_t late_live_words(const Func *f);
  * registers that each are code of their own: what goes beyond is in loops. */
 int64_t code_size(Func *f, const Block *b, int most);
 
+/* ---- lazy.c ---------------------------------------------------------------------------------- */
+bool op_is_through(const Op *o); /* only renames indices: expand, broadcast, trans .. */
+bool op_is_cheap(const Op *o);   /* ... or arithmetic of few instructions */
+bool op_is_lazy(
+    const Op *o); /* pure per element, or a load: computed on demand on CPUs */
+
 /* ---- big.c ----------------------------------------------------------------------------------- */
 /* More code than LLVM and ptxas get through in minutes. The limit is where libraries are: a
  * top-k of 2048 by one warp, written out as a sorting network, counts for 350,000 (three

@@ -317,7 +317,8 @@ struct Val {
     int id;       /* dense in its Func */
     Use *uses;
     const char *name; /* the user's name for it, for dumps; may be NULL */
-    bool is_kept;     /* it lies in each thread's local memory: pass keep_local */
+    bool
+        is_kept; /* in each thread's local memory, or in scratch: keep_local, keep_small */
 };
 
 struct Op {

@@ -50,7 +50,7 @@ uniform(Host *h, const Val *v, const Block *body)
     int64_t c;
     if (ir_const_as_int(v, &c))
         return ll_i64(h->l, c);
-    while (v->def && (host_is_through(v->def) || v->def->op == OP_SPLAT))
+    while (v->def && (op_is_through(v->def) || v->def->op == OP_SPLAT))
         v = arg(v->def, 0);
     if (v->type->rank || v->type->is_ptr || v->block == body || !host_is_ready(h, v))
         return NULL;
@@ -93,7 +93,7 @@ step_of(Host *h, const Val *v, const Op *loop)
     const Op *o = v->def;
     if (!o)
         return step_of_carried(h, v, loop);
-    if (host_is_through(o) || o->op == OP_SPLAT)
+    if (op_is_through(o) || o->op == OP_SPLAT)
         return step_of(h, arg(o, 0), loop);
     if (o->op == OP_CAST)
         return elem_is_float(v->type->elem) ? NULL : step_of(h, arg(o, 0), loop);

@@ -94,7 +94,7 @@ reads_more(Host *h, Reads *r, const Val *v, bool turned)
     bool *kept = NEW(h->c->arena, bool);
     *kept = turned;
     map_put(&r->seen, v, 0, kept);
-    turned |= host_is_through(v->def);
+    turned |= op_is_through(v->def);
     for (int i = 0; i < v->def->n_args && r->worst < 2; i++)
         reads_more(h, r, arg(v->def, i), turned);
 }

@@ -95,7 +95,7 @@ lazy_op(Host *h, const Op *o)
 {
     VState *s = state(h, result(o, 0));
     s->kind = V_LAZY;
-    s->is_virtual = host_is_cheap_op(o);
+    s->is_virtual = op_is_cheap(o);
     for (int i = 0; i < o->n_args && s->is_virtual; i++) {
         VState *a = state(h, arg(o, i));
         s->is_virtual = !arg(o, i)->type->rank || (a->kind == V_LAZY && a->is_virtual);
@@ -255,7 +255,7 @@ visit(Host *h, const Op *o)
         scalar_op(h, o);
         return;
     }
-    if (host_is_lazy_op(o)) {
+    if (op_is_lazy(o)) {
         lazy_op(h, o);
         return;
     }

@@ -120,10 +120,6 @@ state(Host *h, const Val *v)
 
 /* ---- value.c ------------------------------------------------------------------------- */
 int host_pos(Host *h, const Op *o);
-bool host_is_through(
-    const Op *o); /* only renames indices: expand, broadcast, trans .. */
-bool host_is_cheap_op(const Op *o); /* ... or arithmetic of few instructions */
-bool host_is_lazy_op(const Op *o); /* pure per element, or a load: computed on demand */
 int host_last_use(Host *h, const Val *v);
 /* Does anything outside of the values stamped in this group build still need v? */
 bool host_is_live(Host *h, const Val *v);

@@ -113,7 +113,7 @@ count_runs(Host *h, RunCount *r, const Val *v, DimMap map)
     s->stamp = h->stamp;
     s->again = false;
     const Op *o = v->def;
-    if (host_is_through(o)) {
+    if (op_is_through(o)) {
         count_runs(h, r, arg(o, 0), host_through_map(o, map));
         return;
     }
@@ -194,7 +194,7 @@ survey(Host *h, Group *g, Survey *s, const Val *v, DimMap map)
     x->stamp = h->stamp;
     x->again = false;
     const Op *o = v->def;
-    if (host_is_through(o)) {
+    if (op_is_through(o)) {
         survey(h, g, s, arg(o, 0), host_through_map(o, map));
         return;
     }
@@ -341,7 +341,7 @@ node(Host *h, Group *g, const Val *v, DimMap map, bool lane0)
         lane0 = false;
     if (s->kind == V_LAZY) {
         s->stamp = h->stamp;
-        if (host_is_through(v->def))
+        if (op_is_through(v->def))
             return node(h, g, arg(v->def, 0), host_through_map(v->def, map), lane0);
         if (v->def->op == OP_SPLAT)
             return node(h, g, arg(v->def, 0), (DimMap){{0}}, lane0);
@@ -396,7 +396,7 @@ static bool
 is_cheap_again(Host *h, const Val *v)
 {
     const Op *o = v->def;
-    if (host_is_through(o) || state(h, v)->is_virtual)
+    if (op_is_through(o) || state(h, v)->is_virtual)
         return true;
     if (!op_has(o, OPF_ELEM) || op_has(o, OPF_SLOW | OPF_HEAVY))
         return false;

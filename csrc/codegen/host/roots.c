@@ -123,44 +123,16 @@ put_root(Host *h, Group *g, Root r, const Type *t, int axis)
 
 /* ---- values of another shape that are worth computing once --------------------------------- */
 
-/* Work to compute one element, roughly in instructions; stops counting at 64. */
-static int
-cost(Host *h, const Val *v)
-{
-    VState *s = state(h, v);
-    if (s->kind != V_LAZY)
-        return 1;
-    const Op *o = v->def;
-    if (host_is_through(o))
-        return cost(h, arg(o, 0));
-    if (o->op == OP_CONST || o->op == OP_SPLAT || o->op == OP_ARANGE)
-        return 0;
-    if (o->op == OP_LOAD)
-        return 3;
-    int n = element_cost(o);
-    for (int i = 0; i < o->n_args && n < 64; i++)
-        n += cost(h, arg(o, i));
-    return MIN(n, 64);
-}
-
-static bool
-has_many_uses(const Val *v)
-{
-    return v->uses && v->uses->next;
-}
-
 typedef VEC(const Val *) Vals;
 
-/* Collects what a nest of t's shape should find in scratch, operands first. */
+/* Collects what a nest of t's shape should find in scratch, as pass keep_small says, operands first. */
 static void
 find_small(Host *h, const Type *t, const Val *v, Vals *out)
 {
     if (!host_visits(h, v))
         return;
     const Op *o = v->def;
-    bool is_other = !ty_same_shape(v->type, t) && !host_is_through(o);
-    bool once = is_other && (cost(h, v) > 6 || has_many_uses(v)) &&
-                ty_numel(v->type) < ty_numel(t);
+    bool once = v->is_kept && ty_numel(v->type) < ty_numel(t);
     for (int i = 0; i < o->n_args; i++)
         find_small(h, once ? v->type : t, arg(o, i), out);
     if (once)
@@ -298,7 +270,7 @@ find_costly(Host *h, const Val *v, Vals *out)
     bool is_there = v->type->rank && state(h, v)->kind != V_LAZY;
     if (!is_there && !host_visits(h, v))
         return;
-    if (is_there || !host_is_cheap_op(v->def)) {
+    if (is_there || !op_is_cheap(v->def)) {
         PUSH(h->c->arena, out, v);
         return;
     }
@@ -326,7 +298,7 @@ static bool
 settle_index(Host *h, const Val *v)
 {
     const Type *t = v->type;
-    if (!host_is_cheap_op(v->def) ||
+    if (!op_is_cheap(v->def) ||
         (!t->is_ptr && (!elem_is_int(t->elem) || t->elem == E_I1)))
         return false;
     Vals costly = {0};
@@ -362,7 +334,7 @@ settle_value(Host *h, const Val *v)
     }
     if (s->kind != V_LAZY || s->is_virtual)
         return;
-    if (host_is_through(v->def) || v->def->op == OP_SPLAT)
+    if (op_is_through(v->def) || v->def->op == OP_SPLAT)
         settle_value(h, arg(v->def, 0));
     else if (!settle_index(h, v))
         keep_root(h, (Root){.v = v});

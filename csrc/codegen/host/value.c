@@ -19,54 +19,6 @@ host_pos(Host *h, const Op *o)
     return (int)(intptr_t)map_get(&h->pos, o, 0);
 }
 
-static bool
-is_trivial_reshape(const Op *o)
-{
-    const Type *a = arg(o, 0)->type, *b = result(o, 0)->type;
-    int i = 0, j = 0;
-    for (;;) {
-        while (i < a->rank && a->shape[i] == 1)
-            i++;
-        while (j < b->rank && b->shape[j] == 1)
-            j++;
-        if (i == a->rank || j == b->rank)
-            return i == a->rank && j == b->rank;
-        if (a->shape[i++] != b->shape[j++])
-            return false;
-    }
-}
-
-bool
-host_is_through(const Op *o)
-{
-    switch (o->op) {
-    case OPS(OP_EXPAND, OP_BROADCAST, OP_TRANS, OP_CONVERT, OP_HINT): return true;
-    case OP_RESHAPE: return arg(o, 0)->type->rank && is_trivial_reshape(o);
-    default: return false;
-    }
-}
-
-bool
-host_is_cheap_op(const Op *o)
-{
-    return o->op == OP_CONST || o->op == OP_SPLAT || o->op == OP_ARANGE ||
-           host_is_through(o) ||
-           (op_has(o, OPF_ELEM) && !op_has(o, OPF_SLOW | OPF_HEAVY));
-}
-
-bool
-host_is_lazy_op(const Op *o)
-{
-    if (o->n_results != 1 || !result(o, 0)->type->rank || op_is_assembly(o) ||
-        o->op == OP_EXTERN_IO)
-        return false;
-    switch (o->op) {
-    case OPS(OP_CONST, OP_ARANGE, OP_SPLAT): return true;
-    case OP_LOAD: return !ir_attr(o, ATTR_VOLATILE);
-    default: return host_is_through(o) || op_has(o, OPF_ELEM);
-    }
-}
-
 DimMap
 host_through_map(const Op *o, DimMap map)
 {
@@ -106,8 +58,7 @@ host_last_use(Host *h, const Val *v)
     for (const Use *u = v->uses; u; u = u->next) {
         const Op *w = ir_op_in(v->block, u->user);
         int p = host_pos(h, w);
-        if (w == u->user &&
-            (host_is_lazy_op(w) || w->op == OP_RESHAPE || w->op == OP_SPLIT))
+        if (w == u->user && (op_is_lazy(w) || w->op == OP_RESHAPE || w->op == OP_SPLIT))
             for (int i = 0; i < w->n_results; i++)
                 p = MAX(p, host_last_use(h, result(w, i)));
         last = MAX(last, p);
@@ -133,7 +84,7 @@ is_live(Host *h, const Val *v, bool within)
 {
     for (const Use *u = v->uses; u; u = u->next) {
         const Op *w = ir_op_in(v->block, u->user);
-        if (w != u->user || !host_is_lazy_op(w)) {
+        if (w != u->user || !op_is_lazy(w)) {
             if (!h->done[host_pos(h, w)] ||
                 (w == u->user && is_in_place(h, w) && is_live(h, result(w, 0), within)))
                 return true;
