@@ -480,8 +480,8 @@ APPROX_ROW(lg2, LG2)
 APPROX_ROW(tanh, TANH)
 APPROX_ROW(ex2, EX2)
 
-static void
-dec_sign(Dec *d, bool is_neg)
+void
+dec_float_sign(Dec *d, bool is_neg)
 {
     bool ftz = dec_has(d, "ftz");
     Type t = dec_type(d);
@@ -498,19 +498,7 @@ dec_sign(Dec *d, bool is_neg)
 }
 
 void
-dec_float_neg(Dec *d)
-{
-    dec_sign(d, true);
-}
-
-void
-dec_float_abs(Dec *d)
-{
-    dec_sign(d, false);
-}
-
-static void
-dec_minmax(Dec *d, bool is_max)
+dec_float_minmax(Dec *d, bool is_max)
 {
     bool ftz = dec_has(d, "ftz"), nan = dec_has(d, "NaN"), xor = dec_has(d, "xorsign");
     if (xor && !dec_has(d, "abs"))
@@ -541,18 +529,6 @@ dec_minmax(Dec *d, bool is_max)
     d->ins->run = d->ins->flags ? flagged_minmax
                   : t == T_F32  ? (is_max ? max_f32 : min_f32)
                                 : (is_max ? max_f64 : min_f64);
-}
-
-void
-dec_float_min(Dec *d)
-{
-    dec_minmax(d, false);
-}
-
-void
-dec_float_max(Dec *d)
-{
-    dec_minmax(d, true);
 }
 
 static void

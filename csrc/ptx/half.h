@@ -36,9 +36,7 @@ void dec_float_add(Dec *d);
 void dec_float_sub(Dec *d);
 void dec_float_mul(Dec *d);
 void dec_float_div(Dec *d);
-void dec_float_min(Dec *d);
-void dec_float_max(Dec *d);
-void dec_float_neg(Dec *d);
-void dec_float_abs(Dec *d);
+void dec_float_minmax(Dec *d, bool is_max);
+void dec_float_sign(Dec *d, bool is_neg);
 
 #endif
