@@ -2,8 +2,8 @@
  *
  *     A   with the GIL       fe_kernel       AST -> tile IR               frontend/
  *     B   without it         order_tile      fold, cse, licm, ..          passes/
- *         CPU                cg_host         tile loops -> object code    codegen/host/
- *         CPU                order_host      what loops carry             passes/
+ *         CPU                order_host      what loops carry and keep    passes/
+ *                            cg_host         tile loops -> object code    codegen/host/
  *         CUDA, emulator     order_simt      layouts                      passes/
  *                            cg_simt         PTX                          codegen/simt/
  *         CUDA               compile_ptx     PTX -> cubin                 assemble.c
