@@ -4,6 +4,8 @@
 const char *const order_simt[] = {
     "scalar_fills",   /* before scalar_steps, which knows blocks that are numbers */
     "scalar_steps",   /* before layouts: what it leaves has none of its own */
+    "narrow_loads",   /* behind scalar_steps, whose sums are made of aranges again */
+    "cse",            /* what two loads are narrowed by */
     "assign_layouts", /* early: everything below wants to see layouts */
     "cse",            /* a value made twice in one layout; conversions of one value */
     "defer_sums", /* layouts say what a thread sums by itself; before places are dealt */

@@ -177,3 +177,60 @@ def test_nothing_is_copied_where_slots_cost_blocks():
     )  # fmt: skip
     assert "room for fewer blocks" in c.report
     assert "async_commit" not in c.asm["simt"] and "async_wait" not in c.asm["simt"]
+
+
+@tegula.jit
+def packed(
+    a_ptr, b_ptr, scales_ptr, zeros_ptr, c_ptr, N, K, BM: tl.constexpr, BN: tl.constexpr,
+    BK: tl.constexpr, GROUP: tl.constexpr, ALONG_N: tl.constexpr,
+):  # fmt: skip
+    """Words of eight weights along k or n; zeros are packed along n, too."""
+    m = tl.program_id(0) * BM + tl.arange(0, BM)
+    n = tl.program_id(1) * BN + tl.arange(0, BN)
+    column = n[None, :]
+    acc = tl.zeros((BM, BN), tl.float32)
+    for at in range(0, K, BK):
+        k = at + tl.arange(0, BK)
+        row = k[:, None]
+        inside = row < K
+        if ALONG_N:
+            words = tl.load(b_ptr + row * (N // 8) + column // 8, inside, other=0)
+            w = words >> (column % 8 * 4) & 15
+        else:
+            words = tl.load(b_ptr + row // 8 * N + column, inside, other=0)
+            w = words >> (row % 8 * 4) & 15
+        scale = tl.load(scales_ptr + row // GROUP * N + column, inside, other=0.0)
+        zero = tl.load(zeros_ptr + at // GROUP * (N // 8) + n // 8) >> (n % 8 * 4) & 15
+        a = tl.load(a_ptr + m[:, None] * K + k[None, :], k[None, :] < K, other=0.0)
+        acc += tl.dot(a, ((w - zero[None, :]) * scale).to(tl.float16))
+    tl.store(c_ptr + m[:, None] * N + column, acc)
+
+
+def pack(x: np.ndarray, axis: int) -> np.ndarray:
+    """Eight numbers of four bits a word."""
+    x = np.moveaxis(x, axis, -1).astype(np.uint32)
+    words = x.reshape(*x.shape[:-1], -1, 8) << np.arange(0, 32, 4, dtype=np.uint32)
+    return np.moveaxis(words.sum(-1, dtype=np.uint32).view(np.int32), -1, axis).copy()
+
+
+@pytest.mark.parametrize("target", ["sm_75", "sm_80", "sm_90a"])
+@pytest.mark.parametrize("along_n", [False, True])
+@pytest.mark.parametrize("bm,bk,k", [(16, 64, 192), (64, 32, 160), (64, 64, 160)])
+def test_packed_weights(bm, bk, k, along_n, target):
+    m, n, group = 64, 128, 16
+    rng = np.random.default_rng(5)
+    a, w = whole_numbers(1, m, k), rng.integers(0, 16, (k, n))
+    zeros = rng.integers(0, 16, (k // group + 1, n))
+    scales = rng.choice(np.array([0.5, 1, 2], np.float16), (k // group, n))
+    of = np.arange(k) // bk * bk // group
+    want = (w - zeros[of]) * scales[np.arange(k) // group].astype(np.float64)
+    c = simulated.put(np.full((m, n), np.nan, np.float32), target)
+    rest = pack(w, 1 if along_n else 0), scales, pack(zeros, 1)
+    there = [simulated.put(x, target) for x in (a, *rest)]
+    run = packed[(m // bm, n // 64)](
+        *there, c, n, k, BM=bm, BN=64, BK=bk, GROUP=group, ALONG_N=along_n, num_warps=4
+    )
+    np.testing.assert_array_equal(c.numpy(), a.astype(np.float64) @ want)
+    few = [bk, 8] if along_n else [bk // 8, 64]
+    assert f"i32{few}" in run.asm["simt"]
+    assert f"f16[{bk // group}, 64]" in run.asm["simt"]

@@ -1,0 +1,276 @@
+/* narrow_loads: what a load brings several times, for a product, it brings once.
+ *
+ *     %row = shr %k, 3                              k: 0 .. 63, so each row stands eight times
+ *     %p = .. broadcast(%row * N) + ..              words of eight numbers of four bits
+ *     %w = load %p : i32[64, 64]
+ * =>
+ *     %q = .. broadcast(%few * N) + ..              %few = arange 0 .. 7
+ *     %v = load %q : i32[8, 64]
+ *     %w = reshape (broadcast (expand_dims %v {axis=1}))
+ *
+ * Threads hold the copies of a word side by side then, where that suits: one load, and shifts that
+ * are constants. An asynchronous copy has an eighth of the bytes. Kernels of GPTQ and AWQ index their
+ * weights, scales and zeros so.
+ *
+ * Rule 1: every 2^k-th element of a value is computed again, of ops that threads do alike and of what
+ *         loops carry. Nothing is loaded twice.
+ * Rule 2: only where an operand of a product is computed from the load: others lie as their
+ *         neighbours do, and copies of them would have to be moved.
+ */
+#include "passes/passes.h"
+
+enum { MAX_DEPTH = 24, MAX_USES = 64 };
+
+/* Of each 1 << log2 neighbours along a dim the first. */
+typedef struct Narrow {
+    Func *f;
+    FactTable *facts;
+    Map made; /* Part -> the new value */
+    int log2;
+} Narrow;
+
+typedef struct Part {
+    const Val *v;
+    int64_t dim;
+} Part;
+
+static const Type *
+part_type(const Narrow *n, const Type *t, int dim)
+{
+    int32_t shape[MAX_RANK];
+    memcpy(shape, t->shape, sizeof shape);
+    shape[dim] >>= n->log2;
+    return ty_with_shape(n->f->c, t, t->rank, shape);
+}
+
+/* The loop that carries v; NULL: none does. */
+static Op *
+carrier(const Val *v)
+{
+    Op *o = v->def ? NULL : v->block->owner;
+    return o && o->op == OP_FOR && v->index ? o : NULL;
+}
+
+static bool
+is_alike(const Op *o)
+{
+    return op_has(o, OPF_ELEM) && op_has(o, OPF_PURE) && o->n_results == 1 &&
+           !o->n_regions && !op_is_assembly(o);
+}
+
+/* The dim of o's operand that dim of its result is. */
+static int
+operand_dim(const Op *o, int dim)
+{
+    int perm[MAX_RANK];
+    if (o->op == OP_EXPAND)
+        return dim - (dim > (int)ir_attr(o, ATTR_AXIS));
+    if (o->op != OP_TRANS)
+        return dim;
+    ir_perm(o, perm);
+    return perm[dim];
+}
+
+static bool
+can_narrow(const Val *v, int dim, int depth, Map *seen)
+{
+    const Op *o = v->def, *loop = carrier(v);
+    Part part = {v, dim};
+    if (!depth || map_get(seen, &part, sizeof part))
+        return depth;
+    map_put(seen, &part, sizeof part, (void *)v);
+    if (loop)
+        return can_narrow(arg(loop, 2 + v->index), dim, depth - 1, seen) &&
+               can_narrow(arg(v->block->last, v->index - 1), dim, depth - 1, seen);
+    if (!o)
+        return false;
+    if (o->op == OP_CONST || o->op == OP_SPLAT || o->op == OP_ARANGE)
+        return true;
+    bool is_view = o->op == OP_EXPAND || o->op == OP_TRANS || o->op == OP_BROADCAST;
+    if (!is_view && !is_alike(o))
+        return false;
+    int of = operand_dim(o, dim);
+    for (int i = 0; i < o->n_args; i++)
+        if (arg(o, i)->type->rank && arg(o, i)->type->shape[of] > 1 &&
+            !can_narrow(arg(o, i), of, depth - 1, seen))
+            return false;
+    return true;
+}
+
+static Val *narrow(Narrow *n, Val *v, int dim);
+
+static Val *
+narrow_arange(Narrow *n, Build *b, const Op *o)
+{
+    Val *few = ir_arange(b, 0, result(o, 0)->type->shape[0] >> n->log2);
+    int64_t start = ir_attr(o, ATTR_START);
+    Val *x = ir_bin(b, OP_MUL, few, ir_const_int(b, few->type, 1LL << n->log2));
+    return start ? ir_bin(b, OP_ADD, x, ir_const_int(b, x->type, start)) : x;
+}
+
+/* k for which o shifts by k or divides by 2^k; else 0. */
+static int
+shift_of(const Op *o)
+{
+    int64_t c;
+    if ((o->op != OP_SHR && o->op != OP_DIV) || !ir_const_as_int(arg(o, 1), &c) ||
+        c < 1)
+        return 0;
+    return o->op == OP_SHR ? (int)MIN(c, MAX_LOG2) : c & (c - 1) ? 0 : log2_of(c);
+}
+
+/* (a + arange) >> k is (a >> k) + arange, where runs begin at multiples of 2^k: so all know that the
+ * numbers follow each other. NULL: o is nothing like that. */
+static Val *
+narrow_shift(Narrow *n, Build *b, const Op *o)
+{
+    const Val *x = arg(o, 0), *from = NULL;
+    const Op *expand = x->def && x->def->op == OP_EXPAND ? x->def : NULL;
+    x = expand ? arg(expand, 0) : x;
+    for (int i = 0; i < 2 && x->def && x->def->op == OP_ADD && !from; i++)
+        if (arg(x->def, i)->def && arg(x->def, i)->def->op == OP_SPLAT) {
+            from = arg(arg(x->def, i)->def, 0);
+            x = arg(x->def, 1 - i);
+        }
+    if (!x->def || x->def->op != OP_ARANGE || n->log2 != shift_of(o) ||
+        ir_attr(x->def, ATTR_START) ||
+        (from && facts_divisibility(n->facts, from, n->log2) < n->log2))
+        return NULL;
+    Val *few = ir_arange(b, 0, x->type->shape[0] >> n->log2);
+    if (from) {
+        Val *first = ir_bin(b, o->op, (Val *)from,
+                            ir_const_int(b, from->type,
+                                         o->op == OP_SHR ? n->log2 : 1LL << n->log2));
+        few = ir_bin(b, OP_ADD, ir_splat(b, first, 1, few->type->shape), few);
+    }
+    return expand ? ir_expand(b, few, (int)ir_attr(expand, ATTR_AXIS)) : few;
+}
+
+static Val *
+narrow_carried(Narrow *n, Op *loop, Val *v, int dim)
+{
+    Val *more = ir_carry(loop, narrow(n, arg(loop, 2 + v->index), dim), v->name);
+    Part part = {v, dim};
+    map_put(&n->made, &part, sizeof part, more);
+    ir_add_arg(v->block->last, narrow(n, arg(v->block->last, v->index - 1), dim));
+    return more;
+}
+
+static Val *
+narrow_op(Narrow *n, Op *o, int dim)
+{
+    Build b = {.f = n->f, .block = o->block, .before = o, .loc = o->loc};
+    const Type *t = part_type(n, result(o, 0)->type, dim);
+    uint64_t bits;
+    if (ir_is_const(result(o, 0), &bits))
+        return ir_const_bits(&b, t, bits);
+    if (o->op == OP_SPLAT)
+        return ir_splat(&b, arg(o, 0), t->rank, t->shape);
+    if (o->op == OP_ARANGE)
+        return narrow_arange(n, &b, o);
+    Val *shifted = narrow_shift(n, &b, o);
+    if (shifted)
+        return shifted;
+    Map parts = {.a = n->f->c->arena};
+    for (int i = 0; i < o->n_args; i++)
+        if (arg(o, i)->type->rank)
+            map_put(&parts, arg(o, i), 0, narrow(n, arg(o, i), operand_dim(o, dim)));
+    Val *part = result(ir_clone(&b, o, &parts), 0);
+    part->type = t;
+    return part;
+}
+
+static Val *
+narrow(Narrow *n, Val *v, int dim)
+{
+    Part part = {v, dim};
+    Val *known = map_get(&n->made, &part, sizeof part);
+    if (known || v->type->shape[dim] == 1)
+        return known ? known : v;
+    Op *loop = carrier(v);
+    if (loop)
+        return narrow_carried(n, loop, v, dim);
+    Val *few = narrow_op(n, v->def, dim);
+    map_put(&n->made, &part, sizeof part, few);
+    return few;
+}
+
+/* v with each element 1 << log2 times along dim. */
+static Val *
+repeat(Build *b, Val *v, int dim, const Type *t)
+{
+    int32_t shape[MAX_RANK];
+    Val *wide = ir_expand(b, v, dim + 1);
+    memcpy(shape, wide->type->shape, sizeof shape);
+    shape[dim + 1] = t->shape[dim] / v->type->shape[dim];
+    wide = ir_broadcast(b, wide, wide->type->rank, shape);
+    return result(ir_op(b, OP_RESHAPE, 1, &wide, 1, &t), 0);
+}
+
+/* ---- which loads --------------------------------------------------------------------- */
+
+/* Is an operand of a product computed from v? */
+static bool
+reaches_dot(const Val *v, int depth, int *budget)
+{
+    for (const Use *u = v->uses; u && depth; u = u->next) {
+        const Op *o = u->user;
+        if (o->op == OP_DOT && u - o->args < 2)
+            return true;
+        if (--*budget >= 0 && op_has(o, OPF_PURE) && o->n_results == 1 &&
+            reaches_dot(result(o, 0), depth - 1, budget))
+            return true;
+    }
+    return false;
+}
+
+/* log2 of how often each element stands along dim, as its pointer and mask say. */
+static int
+log2_copies(FactTable *facts, const Op *o, int dim)
+{
+    int log2 = log2_of(result(o, 0)->type->shape[dim]);
+    for (int i = 0; i < o->n_args && log2; i++) {
+        Map seen = {.a = o->block->func->c->arena};
+        log2 = can_narrow(arg(o, i), dim, MAX_DEPTH, &seen)
+                   ? facts_constancy(facts, arg(o, i), dim, log2)
+                   : 0;
+    }
+    return log2;
+}
+
+static Op *
+narrow_load(FactTable *facts, Op *o, int dim, int log2)
+{
+    Func *f = o->block->func;
+    Build b = {.f = f, .block = o->block, .before = o, .loc = o->loc};
+    Narrow n = {.f = f, .facts = facts, .log2 = log2, .made = {.a = f->c->arena}};
+    Val *args[3], *old = result(o, 0);
+    for (int i = 0; i < o->n_args; i++)
+        args[i] = narrow(&n, arg(o, i), dim);
+    const Type *t = part_type(&n, old->type, dim);
+    Op *few = ir_op(&b, OP_LOAD, o->n_args, args, 1, &t);
+    memcpy(few->attr, o->attr, sizeof few->attr);
+    result(few, 0)->name = old->name;
+    ir_replace(old, repeat(&b, result(few, 0), dim, old->type));
+    ir_erase(o);
+    return few;
+}
+
+void
+pass_narrow_loads(Func *f)
+{
+    EACH_OP_INSIDE_OUT(o, f->body) {
+        int budget = MAX_USES;
+        if (o->op != OP_LOAD || !result(o, 0)->type->rank ||
+            ir_attr(o, ATTR_VOLATILE) || result(o, 0)->type->rank == MAX_RANK ||
+            !reaches_dot(result(o, 0), MAX_DEPTH, &budget))
+            continue;
+        Op *load = o;
+        for (int dim = 0; dim < result(load, 0)->type->rank; dim++) {
+            FactTable *facts = facts_new(f);
+            int log2 = log2_copies(facts, load, dim);
+            if (log2)
+                load = narrow_load(facts, load, dim, log2);
+        }
+    }
+}
