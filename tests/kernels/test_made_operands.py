@@ -234,3 +234,50 @@ def test_packed_weights(bm, bk, k, along_n, target):
     few = [bk, 8] if along_n else [bk // 8, 64]
     assert f"i32{few}" in run.asm["simt"]
     assert f"f16[{bk // group}, 64]" in run.asm["simt"]
+
+
+@tegula.jit
+def arithmetic(x_ptr, y_ptr, out_ptr, N: tl.constexpr, BRAIN: tl.constexpr):
+    i = tl.arange(0, N)
+    x, y = tl.load(x_ptr + i), tl.load(y_ptr + i)
+    if BRAIN:
+        x, y = x.to(tl.bfloat16, bitcast=True), y.to(tl.bfloat16, bitcast=True)
+    else:
+        x, y = x.to(tl.float16, bitcast=True), y.to(tl.float16, bitcast=True)
+    tl.store(out_ptr + i, (x + y).to(tl.int16, bitcast=True))
+    tl.store(out_ptr + N + i, (x - y).to(tl.int16, bitcast=True))
+    tl.store(out_ptr + 2 * N + i, (x * y).to(tl.int16, bitcast=True))
+
+
+def as_floats(bits: np.ndarray, is_brain: bool) -> np.ndarray:
+    if is_brain:
+        return (bits.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+    return bits.view(np.float16).astype(np.float32)
+
+
+def as_bits(x: np.ndarray, is_brain: bool) -> np.ndarray:
+    """float32, rounded to nearest."""
+    if not is_brain:
+        return x.astype(np.float16).view(np.int16)
+    bits = x.view(np.uint32)
+    return (bits + 0x7FFF + (bits >> 16 & 1) >> 16).astype(np.uint16).view(np.int16)
+
+
+@pytest.mark.parametrize("target", ["sm_75", "sm_80", "sm_90a"])
+@pytest.mark.parametrize("kind", ["f16", "bf16"])
+@np.errstate(all="ignore")
+def test_two_of_16_bits_at_a_time(kind, target):
+    """Of all bits: infinities, numbers that are none, and those without a leading one."""
+    n, is_brain, rng = 4096, kind == "bf16", np.random.default_rng(6)
+    x, y = (rng.integers(-(2**15), 2**15, n).astype(np.int16) for _ in range(2))
+    x[:512], y[256:768] = x[:512] & -0x7C01, y[256:768] & -0x7C01
+    out = simulated.put(np.zeros(3 * n, np.int16), target)
+    there = [simulated.put(v, target) for v in (x, y)]
+    run = arithmetic[(1,)](*there, out, n, is_brain, num_warps=4)
+    a, b = as_floats(x, is_brain), as_floats(y, is_brain)
+    want = as_floats(as_bits(np.stack([a + b, a - b, a * b]), is_brain), is_brain)
+    got = as_floats(out.numpy(), is_brain).reshape(3, n)
+    np.testing.assert_array_equal(got, want)
+    np.testing.assert_array_equal(np.signbit(got)[got == 0], np.signbit(want)[got == 0])
+    has_pairs = kind == "f16" or target == "sm_90a"
+    assert (f"mul.rn.{kind}x2" in run.asm["ptx"]) == has_pairs

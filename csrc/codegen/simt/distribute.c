@@ -350,6 +350,31 @@ cast_pair(Sim *s, const Op *o, Lv *from, int i, Lv *r)
     return true;
 }
 
+/* Registers i and i + 1 of a sum, difference or product of 16-bit floats, by one instruction. Each
+ * element is rounded as by itself, as through f32. */
+static bool
+arithmetic_pair(Sim *s, const Op *o, Lv **from, int i, Lv *r)
+{
+    Ll *l = s->l;
+    const Type *t = result(o, 0)->type;
+    const Target *target = &l->c->opt.target;
+    if ((o->op != OP_ADD && o->op != OP_SUB && o->op != OP_MUL) || !t->rank || i % 2 ||
+        i + 1 >= sim_n_regs(result(o, 0)) || target->kind != TARGET_CUDA ||
+        (t->elem != E_F16 && (t->elem != E_BF16 || target->sm < 90)) ||
+        (from[0][i] == from[0][i + 1] && from[1][i] == from[1][i + 1]))
+        return false;
+    Lt pair = LLVMVectorType(t->elem == E_F16 ? l->f16 : LLVMBFloatTypeInContext(l->cx),
+                             2);
+    Lv x[2];
+    for (int k = 0; k < 2; k++)
+        x[k] = LLVMBuildBitCast(l->b, sim_pack_word(s, t, from[k] + i, 2), pair, "");
+    Lv y = o->op == OP_ADD   ? LLVMBuildFAdd(l->b, x[0], x[1], "")
+           : o->op == OP_SUB ? LLVMBuildFSub(l->b, x[0], x[1], "")
+                             : LLVMBuildFMul(l->b, x[0], x[1], "");
+    sim_unpack_word(s, t, LLVMBuildBitCast(l->b, y, l->i32, ""), 2, r + i);
+    return true;
+}
+
 /* Register bits over which an integer quotient is the same: those that count elements of a run
  * that lies inside a multiple of the divisor, or over which nothing changes. */
 static uint32_t
@@ -405,6 +430,10 @@ elementwise(Sim *s, const Op *o)
         }
         if (o->op == OP_CAST && cast_to_f8_word(s, o, from[0], i, r)) {
             i += 3;
+            continue;
+        }
+        if (arithmetic_pair(s, o, from, i, r)) {
+            i++;
             continue;
         }
         if ((uint32_t)i & run) { /* the first of its run has been computed */
