@@ -346,6 +346,24 @@ reads_a_load(const Val *v)
     return v->def && (v->def->op == OP_LOAD || v->def->op == OP_SHARED_LOAD);
 }
 
+/* Do threads store what to gives for tensor cores (passes/share_operands.c)? */
+static bool
+is_made(const Op *to)
+{
+    return to && to->op == OP_TO_SHARED && !comes_from_load(arg(to, 0));
+}
+
+/* Of one place of each operand that threads store in the loop. */
+static int64_t
+made_bytes(const Block *b)
+{
+    int64_t sum = 0;
+    for (const Op *o = b->first; o; o = o->next)
+        if (is_made(o))
+            sum += slot_bytes(result(o, 0)->type);
+    return sum;
+}
+
 /* Shared memory that the other ops of the loop will want for themselves, at most. */
 static int64_t
 scratch_bytes(const Block *b)
@@ -354,7 +372,7 @@ scratch_bytes(const Block *b)
     EACH_CONTROL_OP(o, b) {
         int64_t bytes = 0;
         const Type *t = o->n_args ? arg(o, 0)->type : NULL;
-        if (o->op == OP_TO_SHARED && !reads_a_load(arg(o, 0)))
+        if (is_made(o))
             bytes = slot_bytes(t);
         else if (o->op == OP_CONVERT && !pipeline_feeds_dot(result(o, 0), 0))
             bytes = ty_numel(t) * MAX(ty_bits(t) / 8, 1);
@@ -413,6 +431,8 @@ distance(Pipe *p, int stages)
     int64_t room = shared_memory_limit(&p->c->opt.target) - scratch_bytes(p->body),
             each = all_slots(p);
     room -= p->invariant;
+    if (p->behind || ir_attr(p->loop, ATTR_LOOP) & LOOP_MMA_BEHIND)
+        room -= 2 * made_bytes(p->body);
     int ahead = p->is_async ? MIN(stages, MAX_SLOTS) - 1 : 1;
     while (ahead > 0 && (ahead + 1 + p->behind) * each > room)
         ahead--;
@@ -427,8 +447,9 @@ static bool
 slot_costs_blocks(const Pipe *p, int stages)
 {
     int words = loop_pressure(p->loop);
-    int64_t bytes = p->invariant + stages * all_slots(p);
-    return hopper_blocks(p->f, words, bytes + all_slots(p)) <
+    int64_t made = made_bytes(p->body),
+            bytes = p->invariant + made + stages * all_slots(p);
+    return hopper_blocks(p->f, words, bytes + made + all_slots(p)) <
            hopper_blocks(p->f, words, bytes);
 }
 
@@ -445,10 +466,12 @@ behind(const Pipe *p, int stages)
             continue;
         if (!is_running_sum(p->body, o))
             return 0;
-        for (int i = 0; i < 2; i++) { /* each in a slot as it was copied */
+        for (int i = 0; i < 2; i++) { /* each in a slot as it was copied, or stored */
             const Op *to = arg(o, i)->def;
             if (!to || to->op != OP_TO_SHARED || to->block != p->body)
                 return 0;
+            if (is_made(to))
+                continue;
             const Val *v = arg(to, 0);
             while (v->def && v->def->op == OP_TRANS)
                 v = arg(v->def, 0);

@@ -79,6 +79,16 @@ find_readers(const Val *v, const Block *b, Op **first, Op **last)
     }
 }
 
+/* Do threads store it for tensor cores in the loop's body? */
+static bool
+is_made_in(const Block *body, const Val *v)
+{
+    return v->def && v->def->op == OP_TO_SHARED && v->def->block == body &&
+           !comes_from_load(arg(v->def, 0));
+}
+
+static bool may_stay_open(Func *f, const Block *b);
+
 /* What pipeline will want for the loads beside tiles in their loops, and for operands that threads make
  * of them. */
 static int64_t
@@ -86,6 +96,7 @@ copied_bytes(Func *f, const Block *b)
 {
     enum { SLOT = 1 << 10 }; /* is a multiple of it */
     int64_t own = 0, most = 0;
+    int places = may_stay_open(f, b) ? 2 : 1;
     bool has_tiles = false;
     for (Op *o = b->first; o; o = o->next) {
         for (int i = 0; i < o->n_regions && op_has(o, OPF_CONTROL); i++) {
@@ -97,15 +108,18 @@ copied_bytes(Func *f, const Block *b)
         bool is_load = o->op == OP_LOAD && t->rank;
         if (is_load || (o->op == OP_TO_SHARED && !comes_from_load(arg(o, 0))))
             own += (ty_numel(t) * ty_bytes(t) + SLOT - 1) / SLOT * SLOT *
-                   (is_load ? f->c->opt.num_stages : 1);
+                   (is_load ? f->c->opt.num_stages : places);
     }
     return MAX(most, has_tiles && b->owner ? own : 0);
 }
 
-/* Is it a tile of a ring, or of a loop around? What copies of all threads bring, they overwrite. */
+/* Is it a tile of a ring, or of a loop around, or stored in two places in turn? What copies of all threads
+ * bring, they overwrite. */
 static bool
-is_kept_by_ring(Func *f, const Block *body, const Val *v)
+is_kept(Func *f, const Block *body, const Val *v)
 {
+    if (is_made_in(body, v))
+        return true;
     while (v->def && (v->def->op == OP_TRANS || v->def->op == OP_TO_SHARED))
         v = arg(v->def, 0);
     return is_defined_outside(v, body) || (v->def && roles_bring(f, v->def));
@@ -139,8 +153,8 @@ may_stay_open(Func *f, const Block *b)
             return false;
         if (o->op != OP_DOT)
             continue;
-        if (!is_running_sum(b, o) || !is_kept_by_ring(f, b, arg(o, 0)) ||
-            !is_kept_by_ring(f, b, arg(o, 1)))
+        if (!is_running_sum(b, o) || !is_kept(f, b, arg(o, 0)) ||
+            !is_kept(f, b, arg(o, 1)))
             return false;
         n++;
     }

@@ -371,7 +371,7 @@ static const char *
 group_text(Func *f, const Op *dot, bool is_behind)
 {
     const char *level =
-                   has_ring(arg(dot, 1))
+                   has_ring(arg(dot, 0)) || has_ring(arg(dot, 1))
                        ? "level 3: wgmma, what it reads is brought by other warps; "
                        : "level 2: wgmma, ",
                *when = is_behind ? "open until the next iteration's has begun"

@@ -128,11 +128,12 @@ def weights_of_bytes(
     """b is of int8, which threads convert: a comes by a ring, b by all threads' copies."""
     a = tl.make_tensor_descriptor(a_ptr, [M, K], [K, 1], [BM, BK])
     i, j = tl.arange(0, BM), tl.arange(0, BN)
-    acc = tl.zeros((BM, BN), tl.float32)
-    for k in range(0, K, BK):
-        at = (k + tl.arange(0, BK))[:, None] * N + j[None, :]
-        acc = tl.dot(a.load([0, k]), tl.load(b_ptr + at).to(tl.float16), acc)
-    tl.store(c_ptr + i[:, None] * N + j[None, :], acc)
+    for n in range(0, N, BN):
+        acc = tl.zeros((BM, BN), tl.float32)
+        for k in range(0, K, BK):
+            at = (k + tl.arange(0, BK))[:, None] * N + n + j[None, :]
+            acc = tl.dot(a.load([0, k]), tl.load(b_ptr + at).to(tl.float16), acc)
+        tl.store(c_ptr + i[:, None] * N + n + j[None, :], acc)
 
 
 @tegula.jit
@@ -264,7 +265,7 @@ def gated(warps: int, **options: Any) -> Subject:
 
 
 def by_bytes(warps: int, **options: Any) -> Subject:
-    m, n, k = 16 * warps, 64, 448
+    m, n, k = 16 * warps, 128, 448
     a, b = whole(0, m, k), whole(1, k, n).astype(np.int8)
     want = a.astype(np.float64) @ b.astype(np.float64)
     out = np.full((m, n), np.nan, np.float32)
@@ -313,6 +314,7 @@ SUBJECTS: dict[str, Callable[[], Subject]] = {
     "two products, one group": lambda: gated(4, hopper="3,2"),
     "two products, two groups": lambda: gated(8, hopper="3,2"),
     "weights of bytes, two groups": lambda: by_bytes(8, hopper="3,3"),
+    "weights of bytes, by all": lambda: by_bytes(8, hopper="2,1"),
     "matmul by pairs, one group": lambda: by_pairs(4, 64, True, hopper="3,3"),
     "matmul by pairs, two groups": lambda: by_pairs(8, 128, False, hopper="3,3"),
     "attention, one group": lambda: attention(False, 4, hopper="3,2"),
@@ -351,6 +353,10 @@ EQUIVALENT = [
     (
         "two products", r"removed: wgmma\.fence",
         "What the second product uses was last used in front of the first one's fence.",
+    ),
+    (
+        "weights of bytes, two", r"removed: bar\.sync 1, .* #2$",
+        "It is in front of the first copies of each tile, whose slots are read by who copied.",
     ),
     (
         "grouped, by all, stays open", r"one more pending: cp\.async\.wait_group 0",
