@@ -180,6 +180,17 @@ two_blocks_fit(const Func *f, int64_t bytes)
     return 2 * bytes <= (int64_t)chip->sm_kb << 10;
 }
 
+/* Would two blocks share a multiprocessor? Then what the threads of one compute runs beside the products of
+ * the other, and slots that wait for a tile take the room of the second. On an H100 with roles and without,
+ * TFLOP/s of 4096^3, two blocks: bf16 @ int8 by 128x128x64, 8 warps, 383 and 434, by 128x128x32, 4 warps, 292
+ * and 394, RMS norm and product by 128x128x64 208 and 300. One: 128x256x64 491 and 470, 469 and 418. */
+static bool
+has_company(Func *f, int64_t bytes)
+{
+    return hopper_blocks(f, (int)acc_words(f->body), bytes) > 1 &&
+           !hopper_grid_is(f, GRID_FEW);
+}
+
 typedef struct Made {
     bool of_loads, of_products;
 } Made;
@@ -197,10 +208,7 @@ look_at_making(const Block *b, const Val *v, int budget, Made *m)
         look_at_making(b, arg(o, i), budget - 1, m);
 }
 
-/* Does a loop's product read what threads load and compute, as dequantised weights? Then warps of their own
- * would bring the other operand alone. bf16 @ int8 of 4096^3 on an H100, with such warps and without, when
- * loads did not run ahead beside them, TFLOP/s: 128x128x64 by 8 warps 215 and 343, 128x256x64 281 and 313,
- * 128x128x32 by 4 136 and 314. */
+/* Does a loop's product read what threads load and compute, as dequantised weights? */
 bool
 has_made_operand(Func *f)
 {
@@ -233,8 +241,8 @@ roles_refusal(Func *f)
     if (groups == 1 && !h.is_asked && has_chained_dot(f->body) &&
         two_blocks_fit(f, bytes))
         return "of chained products by one warpgroup, more blocks fit without them";
-    if (k.n && !h.is_asked && has_made_operand(f))
-        return "threads make another operand of a product of what they load";
+    if (k.n && !h.is_asked && has_made_operand(f) && has_company(f, bytes))
+        return "threads make another operand of a product, beside those of a second block";
     return !k.n          ? "no product reads tiles of tensors where they come to lie"
            : k.slice.why ? k.slice.why
            : !k.in_loop  ? "no loop reads tiles of tensors"

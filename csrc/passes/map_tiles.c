@@ -282,15 +282,22 @@ not_brought(const Func *f)
     return roles_refusal(copy);
 }
 
-void
-pass_map_tiles(Func *f)
+const char *
+map_tiles(Func *f)
 {
     HopperPlan plan = hopper_plan(f);
     if (!has_tile(f->body) || !(plan.has_maps || plan.no_maps))
-        return;
+        return NULL;
     const char *why = plan.is_asked ? NULL : not_brought(f);
     if (why)
         ir_report(f, f->loc, "roles", str_printf(f->c->arena, "none: %s", why));
     else
         map_all(f);
+    return why;
+}
+
+void
+pass_map_tiles(Func *f)
+{
+    map_tiles(f);
 }

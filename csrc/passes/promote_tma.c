@@ -385,8 +385,9 @@ is_short(const Op *loop)
            ir_const_as_int(arg(loop, 2), &step) && step && (end - first) / step < FEW;
 }
 
-/* Copies of all threads run ahead for each load of a loop, and warps of their own for tiles alone. A row
- * of numbers (attention's backward loads two beside each tile) is asked for before the products and read
+/* Copies of all threads run ahead for each load of a loop, and warps of their own for tiles alone. Beside
+ * these, copies of all threads run ahead for what an operand is made of, and not for a bias of scores: 128x64 by
+ * 8 warps, D = 128, on an H100 354 TFLOP/s without such warps, 258 with them. A row of numbers (attention's backward loads two beside each tile) is asked for before the products and read
  * behind them. */
 static void
 note_brought(Trial *t, Func *f, const Block *b)
@@ -398,7 +399,7 @@ note_brought(Trial *t, Func *f, const Block *b)
         has_tile |= note_tile(t, f, o);
         has_block |= o->op == OP_LOAD && result(o, 0)->type->rank > 1;
     }
-    if (has_tile && has_block && b->owner)
+    if (has_tile && has_block && b->owner && !has_made_operand(f))
         t->why = "its loop loads another block, which no warps would bring";
     if (has_tile && b->owner && is_short(b->owner))
         t->why = "its loop has fewer than three turns";
@@ -424,8 +425,9 @@ try_on_copy(Func *f, int n)
         result(p.load.at[i], 0)->name = str_intern(f->c, name);
         promote(&p, p.load.at[i]);
     }
-    pass_map_tiles(copy);
-    out.why = roles_refusal(copy);
+    out.why = map_tiles(copy);
+    if (!out.why)
+        out.why = roles_refusal(copy);
     if (!out.why)
         note_brought(&out, copy, copy->body);
     return out;

@@ -15,4 +15,8 @@ Val *on_top(OnTop *t, Val *v); /* v, of parameters and constants alone */
 /* A copy of f, to see what a change would lead to. */
 Func *trial_copy(const Func *f);
 
+/* map_tiles.c: does what the pass does. Why no tile is mapped, where warps of their own would bring none; else
+ * NULL. */
+const char *map_tiles(Func *f);
+
 #endif

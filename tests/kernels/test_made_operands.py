@@ -34,7 +34,7 @@ def dequantised(
 
 @pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int16])
 def test_weights_run_ahead(kind):
-    """Beside warps of their own, which bring a alone, nothing would bring b early."""
+    """A block with a multiprocessor of its own has a brought by warps of their own."""
     m, n, k = 64, 128, 256
     a = whole_numbers(1, m, k)
     info = np.iinfo(np.int8 if kind == np.int16 else kind)
@@ -43,9 +43,19 @@ def test_weights_run_ahead(kind):
     there = [simulated.put(x, TARGET) for x in (a, b)]
     compiled = dequantised[(1, 1)](*there, c, m, n, k, BM=m, BN=n, BK=64, num_warps=4)
     np.testing.assert_array_equal(c.numpy(), a.astype(np.float64) @ b)
-    report = str(compiled.report)
-    assert "level 2" in report
-    assert "load ahead (loop)" in report
+    assert "level 3" in compiled.report
+    assert "load ahead (loop)" in compiled.report
+
+
+@pytest.mark.parametrize("bn,warps,level", [(256, 8, 3), (128, 8, 2), (128, 4, 2)])
+def test_blocks_beside_each_other_have_no_such_warps(bn, warps, level):
+    c = dequantised.compile(
+        "*fp16:16", "*i8:16", "*fp32:16", *["i32:16"] * 3, BM=128, BN=bn, BK=64,
+        num_warps=warps, num_stages=3, target="cuda:sm_90a",
+    )  # fmt: skip
+    assert f"level {level}: wgmma" in c.report
+    if level == 2:
+        assert "beside those of a second block" in c.report
 
 
 @pytest.mark.parametrize("warps", [4, 8])
