@@ -69,23 +69,43 @@ deal_rest(Comp *c, Deal *t)
     return layout_intern(c, &t->l);
 }
 
+/* Threads along the first dim of `order` up to 1 << log2_line elements, then along the others, and along
+ * what is left of the first. */
+static void
+deal_threads(Deal *t, InDim in, int left, const int *order, int log2_line)
+{
+    int first = order[0];
+    for (; left && has_more(t, first) && t->used[first] < log2_line; left--)
+        deal(t, in, 1, first);
+    for (int k = 1; k <= t->l.rank; k++) {
+        int dim = order[k % t->l.rank];
+        for (; left && has_more(t, dim); left--)
+            deal(t, in, 1, dim);
+    }
+    replicate(t, in, left);
+}
+
 const Layout *
-layout_blocked(Comp *c, int rank, const uint8_t *log2_shape, const int *per_thread,
-               int log2_warps, const int *order)
+layout_blocked_lines(Comp *c, int rank, const uint8_t *log2_shape,
+                     const int *per_thread, int log2_warps, const int *order,
+                     int log2_line)
 {
     Deal t = deal_new(rank, log2_shape);
     for (int k = 0; k < rank; k++)
         deal(&t, IN_REG, log2_of(per_thread[order[k]]), order[k]);
-    for (int in = IN_LANE; in <= IN_WARP; in++) {
-        int left = in == IN_LANE ? LANE_BITS : log2_warps;
-        for (int k = 0; k < rank; k++)
-            for (; left && has_more(&t, order[k]); left--)
-                deal(&t, (InDim)in, 1, order[k]);
-        replicate(&t, (InDim)in, left);
-    }
+    deal_threads(&t, IN_LANE, LANE_BITS, order, log2_line);
+    deal_threads(&t, IN_WARP, log2_warps, order, log2_line);
     for (int k = 0; k < rank; k++)
         deal(&t, IN_REG, MAX_BITS, order[k]);
     return layout_intern(c, &t.l);
+}
+
+const Layout *
+layout_blocked(Comp *c, int rank, const uint8_t *log2_shape, const int *per_thread,
+               int log2_warps, const int *order)
+{
+    return layout_blocked_lines(c, rank, log2_shape, per_thread, log2_warps, order,
+                                MAX_BITS);
 }
 
 const Layout *

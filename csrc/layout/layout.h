@@ -109,6 +109,11 @@ const Layout *layout_parse(Comp *c, int rank, const uint8_t *log2_shape,
  * threads. */
 const Layout *layout_blocked(Comp *c, int rank, const uint8_t *log2_shape,
                              const int *per_thread, int log2_warps, const int *order);
+/* ... where threads go along the fastest dim in lines of 1 << log2_line elements: to the next line
+ * when there are no more rows. */
+const Layout *layout_blocked_lines(Comp *c, int rank, const uint8_t *log2_shape,
+                                   const int *per_thread, int log2_warps,
+                                   const int *order, int log2_line);
 /* D (and C) of mma m16n8, tiled over [M, N] by warps_m x warps_n warps (the low warp
  * bits are n's). 2-D, or 3-D with a leading batch in registers. Of blocks smaller than the
  * instruction lanes hold copies. */

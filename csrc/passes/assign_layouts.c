@@ -272,6 +272,23 @@ longest_run(Assign *s, const Val *v)
                : 1;
 }
 
+/* What threads store costs the less the fewer of them meet in a bank. */
+static int
+cheapest_run(Assign *s, const Val *v)
+{
+    int run = longest_run(s, v), cost[2];
+    uint8_t shape[MAX_RANK];
+    ty_log2_shape(v->type, shape);
+    if (comes_from_load(v))
+        return run;
+    for (int d = 0; d < 2; d++) {
+        Col offset_of[MAX_BITS];
+        layout_offsets(layout_swizzled(s->c, 2, shape, d, 1, 0, 0), offset_of);
+        cost[d] = layouts_access_cost(v->type->layout, offset_of, 16);
+    }
+    return cost[1 - run] < cost[run] ? 1 - run : run;
+}
+
 /* Operand i of o, which reads shared memory, goes there right behind its definition. */
 static void
 share_operand(Assign *s, Op *o, int i, const DotPlan *p)
@@ -283,7 +300,9 @@ share_operand(Assign *s, Op *o, int i, const DotPlan *p)
     ty_log2_shape(v->type, shape);
     int bytes = elem_info[v->type->elem].bytes;
     bool is_words = i == 0 && p->is_a_words;
-    int fastest = bytes == 2 || is_words ? longest_run(s, v) : 1 - i; /* else along K */
+    int fastest = bytes == 2 ? cheapest_run(s, v)
+                  : is_words ? longest_run(s, v)
+                             : 1 - i; /* else along K */
     const Type *t =
         ty_smem(s->c, v->type, 1,
                 layout_swizzled(s->c, 2, shape, fastest, log2_of(bytes), 0, 0));

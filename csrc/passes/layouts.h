@@ -21,6 +21,10 @@ const Layout *layouts_result(Comp *c, const Op *o, const Layout *l);
 /* Of a and b side by side, which both have l: b in a new high register bit. */
 const Layout *layouts_cat(Comp *c, const Layout *l);
 
+/* Accesses of a warp to shared memory, in which bytes of a block's elements lie as offset_of says, by
+ * threads that hold it as l; in words of a thread. */
+int layouts_access_cost(const Layout *l, const Col *offset_of, int elem_bits);
+
 /* What each value and op of a function would like, found before anything changes. */
 typedef struct Wishes Wishes;
 Wishes *wishes_new(Func *f);

@@ -31,7 +31,7 @@ static int
 read_cost(const Layout *l, const Col *offset_of, int elem_bits)
 {
     LdMatrix m;
-    int bit[MAX_BITS], regs = 1 << l->n[IN_REG];
+    int regs = 1 << l->n[IN_REG];
     if (layout_ldmatrix(l, offset_of, elem_bits, 0, &m)) {
         Layout rows = {.rank = 1,
                        .log2_shape = {(uint8_t)layout_bits(l)},
@@ -43,10 +43,7 @@ read_cost(const Layout *l, const Col *offset_of, int elem_bits)
         int chunk = __builtin_ctz(128u / (unsigned)elem_bits);
         return (regs >> m.log2_word) * layout_bank_ways(&rows, same, chunk, elem_bits);
     }
-    int vec = layout_offset_run(l, offset_of, __builtin_ctz(128u / (unsigned)elem_bits),
-                                bit);
-    int words = MAX(elem_bits << vec, 32) / 32;
-    return (regs >> vec) * words * 2 * layout_bank_ways(l, offset_of, vec, elem_bits);
+    return 2 * layouts_access_cost(l, offset_of, elem_bits);
 }
 
 /* Adds up the cost of all reads of v's uses, from the start of the chain. */

@@ -63,3 +63,14 @@ layouts_cat(Comp *c, const Layout *l)
     r.log2_shape[0]++;
     return layout_intern(c, &r);
 }
+
+int
+layouts_access_cost(const Layout *l, const Col *offset_of, int elem_bits)
+{
+    int bit[MAX_BITS],
+        regs = 1 << l->n[IN_REG],
+        vec = layout_offset_run(l, offset_of, __builtin_ctz(128u / (unsigned)elem_bits),
+                                bit),
+        words = MAX(elem_bits << vec, 32) / 32;
+    return (regs >> vec) * words * layout_bank_ways(l, offset_of, vec, elem_bits);
+}

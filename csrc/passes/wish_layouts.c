@@ -17,6 +17,7 @@ enum {
     SPREAD_BUDGET = 48, /* ops looked at to see that a value is made of rows */
     SPREAD_SHRINK = 4,  /* by what a row must be smaller than what it is spread over */
     HINT_BUDGET = 64,
+    USES_BUDGET = 32,   /* of what a load feeds */
     MIN_STORE_RUN = 32, /* bytes: a sector of memory */
     MAX_VEC_BYTES = 16,
 };
@@ -54,9 +55,10 @@ fill_order(int rank, int first, int *order)
             order[n++] = d;
 }
 
-/* 1 << log2_vec elements a thread along `fastest`; never so many that threads go idle. */
+/* 1 << log2_vec elements a thread along `fastest`; never so many that threads go idle. A warp has
+ * 1 << log2_line elements of a row, and more rows. */
 static const Layout *
-blocked(Wishes *s, const Type *t, int fastest, int log2_vec)
+blocked_lines(Wishes *s, const Type *t, int fastest, int log2_vec, int log2_line)
 {
     int per_thread[MAX_RANK], order[MAX_RANK];
     uint8_t shape[MAX_RANK];
@@ -66,8 +68,15 @@ blocked(Wishes *s, const Type *t, int fastest, int log2_vec)
     for (int d = 0; d < t->rank; d++)
         per_thread[d] = d == fastest ? 1 << log2_vec : 1;
     fill_order(t->rank, fastest, order);
-    return layout_dedup_regs(s->c, layout_blocked(s->c, t->rank, shape, per_thread,
-                                                  s->log2_warps, order));
+    return layout_dedup_regs(s->c,
+                             layout_blocked_lines(s->c, t->rank, shape, per_thread,
+                                                  s->log2_warps, order, log2_line));
+}
+
+static const Layout *
+blocked(Wishes *s, const Type *t, int fastest, int log2_vec)
+{
+    return blocked_lines(s, t, fastest, log2_vec, MAX_BITS);
 }
 
 const Layout *
@@ -173,6 +182,39 @@ class_of(Wishes *s, const Op *o)
     return k;
 }
 
+/* Bytes of an element of the operand that tensor cores read in shared memory, and threads compute from
+ * v one by one; 0: there is none. */
+static int
+made_bytes(Wishes *s, const Val *v, int *budget)
+{
+    for (const Use *u = v->uses; u && --*budget >= 0; u = u->next) {
+        const Op *o = u->user;
+        DotPlan p = {0};
+        int i = (int)(u - o->args), bytes = 0;
+        if (o->op == OP_DOT && i < 2 && !hopper_dot(s->f, o, &p) &&
+            !(p.is_a_regs && !i))
+            return elem_info[v->type->elem].bytes;
+        if (op_has(o, OPF_ELEM) && op_has(o, OPF_PURE) && o->n_results == 1)
+            bytes = made_bytes(s, result(o, 0), budget);
+        if (bytes)
+            return bytes;
+    }
+    return 0;
+}
+
+/* What threads load in 16 bytes and store wider goes to lines of 128 bytes of a swizzled slot. Half of a
+ * warp's threads would meet those of the other half in their banks, in the next column of lines, where a warp
+ * does not go on in the next row. int8 to bf16, 64x256: 256 accesses of a warp for 512. */
+static int
+line_of(Wishes *s, const Op *o)
+{
+    enum { LINE = 128 };
+    int budget = USES_BUDGET;
+    bool is_byte = o->op == OP_LOAD && pointee_bytes(arg(o, 0)->type) == 1;
+    int bytes = is_byte ? made_bytes(s, result(o, 0), &budget) : 0;
+    return bytes > 1 ? log2_of(LINE / bytes) : MAX_BITS;
+}
+
 /* Both walks over the accesses: the widest vector of each class, then the layouts. */
 static void
 scan_accesses(Wishes *s, const Block *b, bool assign)
@@ -188,7 +230,8 @@ scan_accesses(Wishes *s, const Block *b, bool assign)
         }
         if (assign) {
             map_put(&s->access, o, 0,
-                    (void *)blocked(s, arg(o, 0)->type, k.fastest, *widest));
+                    (void *)blocked_lines(s, arg(o, 0)->type, k.fastest, *widest,
+                                          line_of(s, o)));
         } else if (o->op == OP_LOAD || o->op == OP_STORE) {
             MaskEdges e;
             int vec = facts_ragged_log2(s->facts, o, k.fastest, MAX_VEC_BYTES, &e);
