@@ -182,8 +182,9 @@ two_blocks_fit(const Func *f, int64_t bytes)
 
 /* Would two blocks share a multiprocessor? Then what the threads of one compute runs beside the products of
  * the other, and slots that wait for a tile take the room of the second. On an H100 with roles and without,
- * TFLOP/s of 4096^3, two blocks: bf16 @ int8 by 128x128x64, 8 warps, 383 and 434, by 128x128x32, 4 warps, 292
- * and 394, RMS norm and product by 128x128x64 208 and 300. One: 128x256x64 491 and 470, 469 and 418. */
+ * TFLOP/s of 4096^3, two blocks: bf16 @ int8 by 128x128x64, 8 warps, 432 and 518, by 128x128x32, 4 warps, 319
+ * and 463, RMS norm and product by 128x128x64 207 and 301. One: 128x256x64 563 and 550, 473 and 420; 64 rows of
+ * 4-bit weights by 64x64x64, which are fewer programs than multiprocessors, 62 and 56. */
 static bool
 has_company(Func *f, int64_t bytes)
 {

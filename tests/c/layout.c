@@ -465,10 +465,9 @@ check_fragments(Comp *c, void *data)
               "reg [1 2 4 1024] lane [8 16 32 64 128] warp [256 512]");
     /* 64 rows of 256 bytes in lines of 64: a warp has 8 rows of a line */
     CHECK_STR(t,
-              layout_str(c->arena,
-                         layout_blocked_lines(c, 2, (const uint8_t[]){6, 8},
-                                              (const int[]){1, 16}, 3,
-                                              (const int[]){1, 0}, 6)),
+              layout_str(c->arena, layout_blocked_lines(c, 2, (const uint8_t[]){6, 8},
+                                                        (const int[]){1, 16}, 3,
+                                                        (const int[]){1, 0}, 6)),
               "reg [1 2 4 8 64 128] lane [16 32 256 512 1024] warp [2048 4096 8192]");
 }
 
