@@ -17,9 +17,9 @@
  * and k ends where it ends.
  *
  * A transposed a costs nothing (its elements are broadcast one by one), whether the kernel turned
- * it or loads it by strides (has_columns); a transposed b is turned on its way into scratch. With AVX-512 the tile is 8 x 32: 16 accumulators hide the
- * latency of two FMA units, and a step reads 10 values for 16 FMAs. With 16 registers it is 6 x 16:
- * 4 x 16 read 6 values for 8 FMAs, and each sum waited for the last one.
+ * it or loads it by strides (has_columns); a transposed b is turned on its way into scratch. With AVX-512 the tile is 6 x 64: a step reads
+ * 10 values for 24 FMAs, and 8 x 32, which narrower or lower products get, read as many for 16. With 16 registers it is
+ * 6 x 16: 4 x 16 read 6 values for 8 FMAs, and each sum waited for the last one.
  *
  * Where the CPU adds up several products of narrow elements at a time, they stay narrow: two
  * of bf16 (AVX512-BF16, vdpbf16ps), four of i8 (AVX512-VNNI, vpdpbusd). Then so many rows of b
@@ -537,8 +537,9 @@ plan(Host *h, const Op *o)
     int m = rt->shape[rt->rank - 2], n = rt->shape[rt->rank - 1];
     p.t.e = arithmetic_of(arg(o, 0)->type->elem);
     p.t.lanes = MIN(h->vec_bytes / elem_info[p.t.e].bytes, n);
-    p.t.nv = MIN(2, n / p.t.lanes);
-    p.t.mr = MIN(h->vec_bytes == 64 ? 8 : 6, m);
+    bool is_wide = h->vec_bytes == 64 && n >= 4 * p.t.lanes && m >= 6;
+    p.t.nv = is_wide ? 4 : MIN(2, n / p.t.lanes);
+    p.t.mr = MIN(h->vec_bytes == 64 && !is_wide ? 8 : 6, m);
     p.group = group_of(h, o);
     Elem e = p.group > 1 ? arg(o, 0)->type->elem : p.t.e; /* in scratch */
     p.at = ty_with_elem(h->c, arg(o, 0)->type, e);
