@@ -8,6 +8,7 @@ lesser ones, so that the roads without masked loads and gathers are walked as we
 from __future__ import annotations
 
 import platform
+import re
 import subprocess
 from pathlib import Path
 
@@ -121,12 +122,22 @@ def test_what_lies_by_columns_is_turned_in_registers() -> None:
     assert code.count("\tvpunpcklwd\t") == code.count("\tvpunpckhwd\t") == 8
 
 
+def test_operands_that_are_there_are_not_loaded() -> None:
+    """Either operand has keys; a thread's first program forgets all of them."""
+    code = code_of(upper_half(HERE / "host/dot_kept.tir"), "llir")
+    assert code.count("\nforget:") == 1
+    assert code.count("call void @llvm.memset") == 2
+
+
 @pytest.mark.skipif(not LESSER, reason="counts instructions of x86-64")
 def test_last_turn_of_an_inner_loop_fetches_on() -> None:
     """Operands step by 0 in a last turn; behind that of an inner loop comes more."""
     steps = {
-        name: code_of(upper_half(HERE / f"host/{name}.tir"), "llir").count(
-            ", i64 0, i64 "
+        name: len(
+            re.findall(
+                r", i64 0, i64 \d",
+                code_of(upper_half(HERE / f"host/{name}.tir"), "llir"),
+            )
         )
         for name in ("dot_fetches_ahead", "dot_in_two_loops")
     }

@@ -430,6 +430,9 @@ typedef struct Written Written;
 Written *written_new(const Func *f);
 /* Can nothing in the function read what this store writes, nor wait for it? */
 bool written_is_fresh(const Written *w, const Op *store);
+/* Can no program of a launch write what is read through ptr, as far as parameters are different
+ * memory, nor wait for another one? */
+bool written_is_constant(const Written *w, const Val *ptr);
 /* The first parameter that ptr may come from; 0 where none is known. */
 int written_origin(const Written *w, const Val *ptr);
 /* Fills written[i] and read[i], one for each parameter: may the function store through it, load? */

@@ -17,11 +17,12 @@
 
 struct Written {
     const Func *f;
-    int n_words;       /* 64-bit words of a set */
-    uint64_t *set;     /* n_words for each value, by id */
-    uint64_t *written; /* n_words */
-    uint64_t *read;    /* n_words */
-    bool has_atomics;  /* or barriers: programs that may wait for each other */
+    int n_words;         /* 64-bit words of a set */
+    uint64_t *set;       /* n_words for each value, by id */
+    uint64_t *written;   /* n_words */
+    uint64_t *read;      /* n_words */
+    bool has_atomics;    /* or barriers: programs that may wait for each other */
+    bool writes_unknown; /* through pointers that come from no parameter */
     bool grew;
 };
 
@@ -38,6 +39,16 @@ merge(Written *w, uint64_t *into, const uint64_t *from)
         w->grew |= (from[i] & ~into[i]) != 0;
         into[i] |= from[i];
     }
+}
+
+/* Have the two a parameter in common? b NULL: all parameters. */
+static bool
+meets(const Written *w, const uint64_t *a, const uint64_t *b)
+{
+    uint64_t any = 0;
+    for (int i = 0; i < w->n_words; i++)
+        any |= a[i] & (b ? b[i] : ~UINT64_C(0));
+    return any;
 }
 
 static void
@@ -132,8 +143,10 @@ walk_written(Written *w, const Block *b)
             w->has_atomics |= op_has(o, OPF_READS) && op_has(o, OPF_WRITES);
             bool looks = o->op == OP_ATOMIC_RMW && ir_attr(o, ATTR_RMW) == RMW_LOAD;
             if (is_ptr && op_has(o, OPF_WRITES) && o->op != OP_ASYNC_COPY &&
-                o->op != OP_TMA_LOAD && !looks)
+                o->op != OP_TMA_LOAD && !looks) {
                 merge(w, w->written, set_of(w, arg(o, 0)));
+                w->writes_unknown |= !meets(w, set_of(w, arg(o, 0)), NULL);
+            }
             if (is_ptr && op_has(o, OPF_READS))
                 merge(w, w->read, set_of(w, arg(o, 0)));
         } else if (op_has(o, OPF_PURE)) {
@@ -158,7 +171,7 @@ written_new(const Func *f)
         if (f->body->args[i]->type->is_ptr)
             set_of(w, f->body->args[i])[i / 64] |= UINT64_C(1) << i % 64;
     while (w->grew) {
-        w->grew = false;
+        w->grew = w->writes_unknown = false;
         walk_written(w, f->body);
     }
     return w;
@@ -172,6 +185,14 @@ written_is_fresh(const Written *w, const Op *store)
     for (int i = 0; i < w->n_words; i++)
         any |= set[i], read |= set[i] & w->read[i];
     return any && !read && !w->has_atomics;
+}
+
+bool
+written_is_constant(const Written *w, const Val *ptr)
+{
+    const uint64_t *set = set_of(w, ptr);
+    return meets(w, set, NULL) && !meets(w, set, w->written) && !w->has_atomics &&
+           !w->writes_unknown;
 }
 
 int

@@ -284,6 +284,7 @@ work(Job *j, Scratch *s, bool is_caller)
         return 0;
     }
     memcpy(s->at, &run, sizeof run);
+    memset(s->at + sizeof run, 0, sizeof(int64_t)); /* kept.c: nothing is, yet */
     Manners was = manners_begin();
     int64_t n = run_programs(j, s, is_caller);
     manners_end(was);

@@ -173,7 +173,8 @@ def test_what_a_product_became_on_a_cpu():
     single = dot("*fp32", "*fp32", "*fp32")
     assert re.fullmatch(
         r"fused multiply-adds of f32 in vectors of \d+, tiles of \d x \d+; "
-        "the next turn's operands are fetched meanwhile",
+        "the next turn's operands are fetched meanwhile; "
+        "a thread keeps both sides for programs with the same",
         single.text,
     )
     half = dot("*fp16", "*fp16", "*fp32")

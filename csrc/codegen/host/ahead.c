@@ -31,16 +31,6 @@ enum {
     LONGEST = 512 /* bytes */
 };
 
-/* One load whose next block is fetched. */
-struct Ahead {
-    const Op *load;
-    Buf *rows; /* of addresses of the last vector of each row, or column */
-    Lv step;   /* of a turn: bytes */
-    Lv next;   /* slot: the line that is next */
-    int64_t n_rows, row_bytes, behind; /* bytes from a row's first vector to its last */
-    bool is_noted;
-};
-
 /* ---- what a turn adds ------------------------------------------------------------------ */
 
 /* All elements of v are this, which is there before the loop: i64, or NULL. */
@@ -271,6 +261,9 @@ host_fetch_ahead(Host *h, int64_t visits)
         const Ahead *a = h->ahead.at[i];
         if (!a->is_noted)
             continue;
+        When loads;
+        if (a->is_there)
+            host_when_open(h, &loads, LLVMBuildNot(l->b, a->is_there, ""));
         int64_t of_row = lines_of_row(a), n = 1; /* powers of two, as blocks' sides */
         while (n < MOST && n * visits < a->n_rows * of_row)
             n *= 2;
@@ -278,5 +271,7 @@ host_fetch_ahead(Host *h, int64_t visits)
         for (int64_t k = 0; k < n; k += MIN(n, of_row))
             fetch(h, a, LLVMBuildAdd(l->b, first, ll_i64(l, k), ""), MIN(n, of_row));
         LLVMBuildStore(l->b, LLVMBuildAdd(l->b, first, ll_i64(l, n), ""), a->next);
+        if (a->is_there)
+            host_when_close(h, &loads);
     }
 }

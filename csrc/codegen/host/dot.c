@@ -57,9 +57,9 @@ has_columns(Host *h, const Val *v)
 
 /* v in scratch with elements e; strides as v's dims. */
 static View
-dot_operand(Host *h, const Op *o, int i, Elem e, bool may_turn)
+dot_operand(Host *h, const Product *p, int i, Elem e, bool may_turn)
 {
-    const Val *v = arg(o, i);
+    const Val *v = arg(p->o, i);
     if (state(h, v)->kind == V_INGROUP)
         host_flush(h);
     VState *s = state(h, v);
@@ -84,10 +84,10 @@ dot_operand(Host *h, const Op *o, int i, Elem e, bool may_turn)
         w = s->view;
     } else {
         const Type *t = ty_with_elem(h->c, from->type, e);
-        w = host_view(t, host_buf(h, ty_numel(t) * elem_info[e].bytes, host_pos(h, o)));
+        w = host_view(t, NULL);
         if (may_turn && has_columns(h, from))
             w.stride[rank - 2] = 1, w.stride[rank - 1] = t->shape[rank - 2];
-        host_convert_to(h, from, w, e);
+        w = host_put_operand(h, p, i, from, t, w);
     }
     View r = w;
     for (int d = 0; d < rank; d++)
@@ -121,12 +121,9 @@ second_operand(Host *h, const Product *p, Elem e)
     const Val *v = arg(p->o, 1);
     int width = panel_width(h, p);
     if (!width)
-        return dot_operand(h, p->o, 1, e, false);
+        return dot_operand(h, p, 1, e, false);
     const Type *t = ty_with_elem(h->c, v->type, e);
-    Buf *buf = host_buf(h, ty_numel(t) * elem_info[e].bytes, host_pos(h, p->o));
-    View w = host_panels(t, buf, width, p->group);
-    host_convert_to(h, v, w, e);
-    return w;
+    return host_put_operand(h, p, 1, v, t, host_panels(t, NULL, width, p->group));
 }
 
 /* A value whose scratch the result may take over: read at the same index by whatever acc
@@ -504,6 +501,12 @@ note_product(Host *h, const Product *p)
     if (host_ahead_lines(h))
         what = str_printf(a, "%s; the next turn's operands are fetched meanwhile",
                           what);
+    bool keeps_a = p->a.buf->at, keeps_b = p->b.buf->at;
+    if (keeps_a || keeps_b)
+        what = str_printf(a, "%s; a thread keeps %s for programs with the same", what,
+                          !keeps_b   ? "the first side"
+                          : !keeps_a ? "the second side"
+                                     : "both sides");
     host_note_dot(h, p->o, what);
 }
 
@@ -569,7 +572,7 @@ host_dot(Host *h, const Op *o)
     Product p = plan(h, o);
     if (!p.has_tiles)
         host_look_ahead(h, o);
-    p.a = dot_operand(h, o, 0, p.at->elem, p.group == 1);
+    p.a = dot_operand(h, &p, 0, p.at->elem, p.group == 1);
     p.b = second_operand(h, &p, p.bt->elem);
     place_result(h, o, &p);
     if (wants_acc(&p)) {

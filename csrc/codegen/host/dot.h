@@ -32,7 +32,23 @@ in_steps(int n, int step)
 Lv host_tile_address(Host *h, const Type *t, const View *w, Lv batch, Lv row, Lv col);
 void host_store_bytes(Host *h, Lv x, Lv p); /* into scratch, as they are */
 
+/* ---- kept.c -------------------------------------------------------------------------- */
+/* v, which operand i of the product is or shows turned, in scratch as w says, which has no buf yet, with
+ * t's elements. */
+View host_put_operand(Host *h, const Product *p, int i, const Val *v, const Type *t,
+                      View w);
+
 /* ---- ahead.c ------------------------------------------------------------------------- */
+/* One load whose next block is fetched. */
+struct Ahead {
+    const Op *load;
+    Buf *rows; /* of addresses of the last vector of each row, or column */
+    Lv step;   /* of a turn: bytes */
+    Lv next;   /* slot: the line that is next */
+    Lv is_there; /* i1: this turn loaded nothing (kept.c), so the next one will not; NULL: it did */
+    int64_t n_rows, row_bytes, behind; /* bytes from a row's first vector to its last */
+    bool is_noted;
+};
 /* Before the operands are put into scratch. */
 void host_look_ahead(Host *h, const Op *dot);
 /* Lines of the largest operand that is fetched. */

@@ -14,6 +14,7 @@
  *     dot.c       the register-tiled product (dot.h), tiles.c its form for AMX
  *     panels.c    the order of its second operand in scratch
  *     turn.c      blocks turned in registers on their way there
+ *     kept.c      operands that later programs of a thread find there
  *     ahead.c     its next turn's operands come into the cache meanwhile
  *     control.c   for, while, if
  *     whole.c     inline assembly, library functions with effects: over a whole block
@@ -34,6 +35,7 @@ typedef struct Buf {
     int64_t offset, bytes; /* from the start of scratch; a multiple of 64 */
     int free_at;           /* position of the last root that reads it */
     bool is_used;
+    Lv at; /* its address, where the code chooses that (kept.c); NULL: offset has it */
 } Buf;
 
 /* Elements in scratch: at buf + (offset + sum of index[d] * stride[d]) elements. Those of a
@@ -98,8 +100,11 @@ struct Host {
     const Written *written;
     Lv streams; /* i1: fresh stores of this launch go past the caches; NULL: it has none */
     VEC(Buf *) bufs;
-    int64_t high;             /* bytes of scratch */
-    Group *open;              /* or NULL */
+    int64_t high; /* bytes of scratch */
+    int64_t kept; /* of these, of operands that outlive a program: kept.c */
+    LLVMBasicBlockRef
+        forget;  /* what a thread's first program runs first; NULL: nothing */
+    Group *open; /* or NULL */
     VEC(const Op *) deferred; /* scalar ops that wait for the open group */
     VEC(const Op *) loads;    /* block loads that may still be pending */
     VEC(Note) notes;          /* for the report */

@@ -6,8 +6,8 @@
  *
  *     scratch:  [ header 64 | buf | buf | free | buf ... ]     first fit, 64-byte steps
  *
- * The header's first 8 bytes are the run's (runtime/host_calls.c); a program never moves
- * what it has put into scratch.
+ * The header's first 8 bytes are the run's (runtime/host_calls.c), the next 8 are 0 when a thread begins
+ * (kept.c); a program never moves what it has put into scratch.
  */
 #include "codegen/host/host.h"
 
@@ -198,7 +198,7 @@ host_address(Host *h, const Type *t, const View *w, const Lv *index)
     if (w->width)
         return host_panel_address(h, t, w, index);
     Lv at = ll_i64(l, w->buf->offset + w->offset * bytes);
-    Lv p = LLVMBuildGEP2(l->b, l->i8, h->scratch, &at, 1, "");
+    Lv p = LLVMBuildGEP2(l->b, l->i8, w->buf->at ? w->buf->at : h->scratch, &at, 1, "");
     for (int d = 0; index && d < t->rank; d++) {
         if (!w->stride[d] || !index[d])
             continue;
