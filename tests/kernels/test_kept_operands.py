@@ -52,6 +52,25 @@ def product(
     tl.store(c_ptr + at, acc, mask=(m < M)[:, None] & (n < N)[None, :])
 
 
+@tegula.jit
+def wrapped(a_ptr, b_ptr, c_ptr, M, N, K, B: tl.constexpr):
+    """As in the tutorials: rows beyond the end are others, and pointers move."""
+    m = tl.program_id(0) * B + tl.arange(0, B)
+    n = tl.program_id(1) * B + tl.arange(0, B)
+    k = tl.arange(0, B)
+    a_ptrs = a_ptr + (m % M)[:, None] * K + k[None, :]
+    b_ptrs = b_ptr + k[:, None] * N + (n % N)[None, :]
+    acc = tl.zeros((B, B), tl.float32)
+    for first in range(0, K, B):
+        a = tl.load(a_ptrs, mask=k[None, :] < K - first, other=0.0)
+        b = tl.load(b_ptrs, mask=k[:, None] < K - first, other=0.0)
+        acc = tl.dot(a, b, acc, input_precision="ieee")
+        a_ptrs += B
+        b_ptrs += B * N
+    mask = (m[:, None] < M) & (n[None, :] < N)
+    tl.store(c_ptr + m[:, None] * N + n[None, :], acc, mask=mask)
+
+
 @pytest.fixture(params=[1, 2, 3], autouse=True)
 def threads(request: pytest.FixtureRequest) -> Iterator[int]:
     with tegula.knobs.runtime.scope():
@@ -108,6 +127,15 @@ def test_a_launch_begins_anew():
         np.testing.assert_array_equal(multiply(a, b, order), a @ b)
         if seed == 2:
             multiply(b, b, order[:4])
+
+
+@pytest.mark.parametrize("m, n, k", [(96, 96, 96), (200, 70, 131), (33, 257, 40)])
+def test_rows_that_wrap(m, n, k):
+    a, b = whole(1, m, k), whole(2, k, n)
+    for _ in range(2):
+        c = np.full((m, n), np.nan, np.float32)
+        wrapped[(tiles(m), tiles(n))](a, b, c, m, n, k, B=B)
+        np.testing.assert_array_equal(c, a @ b)
 
 
 def test_more_turns_than_slots():
@@ -197,6 +225,7 @@ def test_what_is_kept_is_told():
     pointers = ["*fp32"] * 3
     for kernel, types, keeps in [
         (in_turns, pointers, True),
+        (wrapped, [*pointers, "i32", "i32", "i32"], True),
         (in_turns_by_address, [*pointers[:2], "*i64"], False),
         (announced, [*pointers, "*i32"], False),
         (used_twice, pointers, False),

@@ -23,6 +23,7 @@
  *         memory that they share (FACT_SAME, FACT_OVERLAPS). Atomics and barriers, by which programs
  *         tell each other something, rule it out; so do checks of bounds, which look at every load.
  * Rule 4: a load with a second use is not of it: the other one would load again.
+ * Rule 5: what is in scratch already (m % M) is what its op makes of its operands, like the rest.
  */
 #include "codegen/host/dot.h"
 
@@ -96,13 +97,13 @@ add_value(Host *h, Key *k, const Val *v)
                 return false;
         return true;
     }
-    if (s->kind != V_LAZY)
+    if ((s->kind != V_LAZY && s->kind != V_BUFFER) || !v->def ||
+        !host_is_lazy_op(v->def))
         return false;
     if (s->stamp == h->stamp)
         return true;
     s->stamp = h->stamp;
-    if (!s->is_virtual && v->uses->next)
-        return false;
+    int n_loads = k->loads.n;
     if (v->def->op == OP_LOAD) {
         if (!written_is_constant(h->written, arg(v->def, 0)))
             return false;
@@ -111,7 +112,7 @@ add_value(Host *h, Key *k, const Val *v)
     for (int i = 0; i < v->def->n_args; i++)
         if (!add_value(h, k, arg(v->def, i)))
             return false;
-    return true;
+    return k->loads.n == n_loads || s->kind == V_BUFFER || !v->uses->next;
 }
 
 /* Does the launch say that the loads go to memory of their own? */
