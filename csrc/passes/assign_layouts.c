@@ -96,6 +96,14 @@ is_simple(const Op *o)
     return op_has(o, OPF_ELEM) && op_has(o, OPF_PURE) && o->n_results == 1;
 }
 
+/* Is v cheap, or made here of a value that is? */
+static bool
+is_cheap(Assign *s, const Val *v)
+{
+    const Val *origin = map_get(&s->origin, v, 0);
+    return wishes_any(s->wishes, origin ? origin : v);
+}
+
 /* A row or column that is loaded and can be again, little arithmetic included: the lines are
  * in the cache, and moving the values would cost a barrier. */
 static bool
@@ -116,7 +124,7 @@ is_cheap_row(Assign *s, const Val *v, int *budget)
     if (o->op != OP_LOAD && (*budget -= wishes_weight(o)) < 0)
         return false;
     for (int i = 0; i < o->n_args; i++)
-        if (o->op == OP_LOAD ? !wishes_any(s->wishes, arg(o, i))
+        if (o->op == OP_LOAD ? !is_cheap(s, arg(o, i))
                              : !is_cheap_row(s, arg(o, i), budget))
             return false;
     return true;
