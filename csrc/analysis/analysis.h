@@ -38,7 +38,8 @@ FactTable *facts_new(Func *f);
 void facts_trust_hints(FactTable *t, int log2_run);
 const Facts *facts_of(FactTable *t, const Val *v);
 
-int facts_contiguity(FactTable *t, const Val *v, int dim); /* log2; all there is */
+/* log2 of the aligned runs along dim over which v counts up by one, as far as want. */
+int facts_contiguity(FactTable *t, const Val *v, int dim, int want);
 /* log2 of the aligned runs along dim over which v is the same, as far as want. */
 int facts_constancy(FactTable *t, const Val *v, int dim, int want);
 /* log2 of what divides a scalar, as far as want. */

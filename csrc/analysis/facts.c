@@ -296,9 +296,9 @@ facts_trust_hints(FactTable *t, int log2_run)
 }
 
 int
-facts_contiguity(FactTable *t, const Val *v, int dim)
+facts_contiguity(FactTable *t, const Val *v, int dim, int want)
 {
-    return fact_run(t, v, dim, MAX_LOG2);
+    return fact_run(t, v, dim, want);
 }
 
 int
@@ -331,7 +331,7 @@ facts_of(FactTable *t, const Val *v)
         return f;
     f = NEW(t->f->c->arena, Facts);
     for (int d = 0; d < v->type->rank; d++) {
-        int run = facts_contiguity(t, v, d);
+        int run = facts_contiguity(t, v, d, MAX_LOG2);
         f->contiguity[d] = (uint8_t)run;
         f->divisibility[d] = (uint8_t)fact_div(t, v, d, run, MAX_LOG2);
         f->constancy[d] = (uint8_t)facts_constancy(t, v, d, MAX_LOG2);

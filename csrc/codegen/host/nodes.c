@@ -80,7 +80,7 @@ run_log2(Host *h, const Val *ptr, DimMap map, int vec)
     int64_t c;
     if (affine_of(h->f, ptr, &a) && affine_const_stride(&a, d, &c))
         return c == 1 ? MAX_LOG2 : 0;
-    return facts_contiguity(h->facts, ptr, d);
+    return facts_contiguity(h->facts, ptr, d, MAX_LOG2);
 }
 
 typedef struct RunCount {

@@ -375,24 +375,45 @@ arithmetic_pair(Sim *s, const Op *o, Lv **from, int i, Lv *r)
     return true;
 }
 
-/* Register bits over which an integer quotient is the same: those that count elements of a run
- * that lies inside a multiple of the divisor, or over which nothing changes. */
+/* Register bits over which an integer quotient is the same, or a remainder counts: those of a run
+ * that lies inside a multiple of the divisor, or over which nothing changes. step[b] is by how
+ * much the result grows with bit b. */
 static uint32_t
-quotient_runs(Sim *s, const Op *o)
+division_runs(Sim *s, const Op *o, int *step)
 {
-    const Type *t = result(o, 0)->type;
-    const Layout *y = t->layout;
+    const Val *v = result(o, 0);
+    const Layout *y = v->type->layout;
     uint32_t mask = 0;
-    if ((o->op != OP_DIV && o->op != OP_SHR) || !elem_is_int(t->elem) || !y)
+    bool is_rem = o->op == OP_REM;
+    if ((o->op != OP_DIV && o->op != OP_SHR && !is_rem) ||
+        !elem_is_int(v->type->elem) || !y)
         return 0;
-    for (int d = 0; d < t->rank; d++) {
-        int bit[MAX_BITS],
-            run = layout_run(y, d, y->log2_shape[d], bit),
-            same = run ? facts_constancy(s->facts, result(o, 0), d, run) : 0;
-        for (int i = 0; i < MIN(run, same); i++)
+    for (int d = 0; d < v->type->rank; d++) {
+        int bit[MAX_BITS], run = layout_run(y, d, y->log2_shape[d], bit),
+                           known = !run     ? 0
+                                   : is_rem ? facts_contiguity(s->facts, v, d, run)
+                                            : facts_constancy(s->facts, v, d, run);
+        for (int i = 0; i < MIN(run, known); i++) {
             mask |= 1u << bit[i];
+            step[bit[i]] = is_rem << i;
+        }
     }
     return mask;
+}
+
+/* Register i of a division by the first one of its run. */
+static Lv
+in_run(Sim *s, const Op *o, int i, uint32_t run, const int *step, Lv first)
+{
+    int n = 0;
+    for (uint32_t left = (uint32_t)i & run; left; left &= left - 1)
+        n += step[__builtin_ctz(left)];
+    Lv by = LLVMConstInt(LLVMTypeOf(first), (unsigned)n, false);
+    if (!n)
+        return first;
+    return elem_is_signed(result(o, 0)->type->elem)
+               ? LLVMBuildNSWAdd(s->l->b, first, by, "")
+               : LLVMBuildNUWAdd(s->l->b, first, by, "");
 }
 
 /* v's elements, out of words that the optimiser knows nothing of. */
@@ -422,7 +443,8 @@ elementwise(Sim *s, const Op *o)
         from[k] = o->op == OP_CAST && ir_attr(o, ATTR_AGAIN) ? hidden(s, arg(o, k))
                                                              : sim_val(s, arg(o, k));
     }
-    uint32_t run = quotient_runs(s, o);
+    int step[MAX_BITS];
+    uint32_t run = division_runs(s, o, step);
     for (int i = 0; i < sim_n_regs(result(o, 0)); i++) {
         if (o->op == OP_CAST && cast_pair(s, o, from[0], i, r)) {
             i++;
@@ -437,7 +459,7 @@ elementwise(Sim *s, const Op *o)
             continue;
         }
         if ((uint32_t)i & run) { /* the first of its run has been computed */
-            r[i] = r[(uint32_t)i & ~run];
+            r[i] = in_run(s, o, i, run, step, r[(uint32_t)i & ~run]);
             continue;
         }
         bool is_first = i == 0, is_last = i > 0; /* the same operands as there? */
