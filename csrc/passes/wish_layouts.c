@@ -20,6 +20,9 @@ enum {
     USES_BUDGET = 32,   /* of what a load feeds */
     MIN_STORE_RUN = 32, /* bytes: a sector of memory */
     MAX_VEC_BYTES = 16,
+    MAX_LOG2_BYTES = 4, /* of them */
+    LINE = 128,         /* bytes of memory that an access takes at a time */
+    WARP = 32,
 };
 
 static const Layout layouts_any; /* the wish of a cheap value */
@@ -37,7 +40,7 @@ struct Wishes {
     int log2_warps;
     Wish *wish; /* by value id; values made later have none */
     int n_wish;
-    Map vec;       /* access class -> int, log2 of the widest vector */
+    Map vec;       /* access class -> Width */
     Map op_layout; /* Op -> Layout of the operands it works on */
     Map access;    /* Op (load, store, atomic) -> its coalesced Layout */
 };
@@ -208,14 +211,49 @@ made_bytes(Wishes *s, const Val *v, int *budget)
 static int
 line_of(Wishes *s, const Op *o)
 {
-    enum { LINE = 128 };
     int budget = USES_BUDGET;
     bool is_byte = o->op == OP_LOAD && pointee_bytes(arg(o, 0)->type) == 1;
     int bytes = is_byte ? made_bytes(s, result(o, 0), &budget) : 0;
     return bytes > 1 ? log2_of(LINE / bytes) : MAX_BITS;
 }
 
-/* Both walks over the accesses: the widest vector of each class, then the layouts. */
+/* Elements a thread has in a row, for all accesses of a class: 1 << log2. */
+typedef struct Width {
+    int widest;    /* log2 of the widest vector */
+    bool has_gaps; /* an access takes every second element, or fewer */
+    int64_t
+        lines[MAX_LOG2_BYTES + 1]; /* that warps touch for so many elements, by log2 */
+} Width;
+
+/* An access of a warp costs as many steps as it touches lines of memory. Elements that a thread
+ * has in a row come by one access where they lie side by side. Where only every second one is
+ * wanted they come one by one, and each access touches as many lines as a vector would. */
+static void
+count_lines(Wishes *s, const Op *o, int fastest, int vec, Width *w)
+{
+    Affine a;
+    int64_t gap = 1, c;
+    if (!vec && affine_of(s->f, arg(o, 0), &a) && affine_const_stride(&a, fastest, &c))
+        gap = MIN(MAX(c < 0 ? -c : c, 1), LINE);
+    w->has_gaps |= gap > 1;
+    for (int v = 0; v <= MAX_LOG2_BYTES; v++) {
+        int64_t bytes = (gap * WARP << v) * pointee_bytes(arg(o, 0)->type),
+                lines = MIN(MAX(bytes / LINE, 1), WARP);
+        w->lines[v] += lines << (MAX_LOG2_BYTES - MIN(v, vec));
+    }
+}
+
+static int
+best_width(const Width *w)
+{
+    int best = w->widest;
+    for (int v = best; w->has_gaps && v >= 0; v--)
+        if (w->lines[v] < w->lines[best])
+            best = v;
+    return best;
+}
+
+/* Both walks over the accesses: how wide each class is, then the layouts. */
 static void
 scan_accesses(Wishes *s, const Block *b, bool assign)
 {
@@ -223,19 +261,20 @@ scan_accesses(Wishes *s, const Block *b, bool assign)
         if (!op_is_access(o) || !is_block(arg(o, 0)))
             continue;
         AccessClass k = class_of(s, o);
-        int *widest = map_get(&s->vec, &k, sizeof k);
-        if (!widest) {
-            widest = NEW(s->c->arena, int);
-            map_put(&s->vec, &k, sizeof k, widest);
+        Width *w = map_get(&s->vec, &k, sizeof k);
+        if (!w) {
+            w = NEW(s->c->arena, Width);
+            map_put(&s->vec, &k, sizeof k, w);
         }
         if (assign) {
             map_put(&s->access, o, 0,
-                    (void *)blocked_lines(s, arg(o, 0)->type, k.fastest, *widest,
+                    (void *)blocked_lines(s, arg(o, 0)->type, k.fastest, best_width(w),
                                           line_of(s, o)));
         } else if (o->op == OP_LOAD || o->op == OP_STORE) {
             MaskEdges e;
             int vec = facts_ragged_log2(s->facts, o, k.fastest, MAX_VEC_BYTES, &e);
-            *widest = MAX(*widest, vec);
+            w->widest = MAX(w->widest, vec);
+            count_lines(s, o, k.fastest, vec, w);
         }
     }
 }
