@@ -72,33 +72,13 @@ add_scalar(Host *h, Key *k, const Val *v)
 }
 
 static bool
-add_sum(Host *h, Key *k, const AffSum *s)
-{
-    for (int i = 0; i < s->n; i++)
-        if (!add_scalar(h, k, s->term[i].a) ||
-            (s->term[i].b && !add_scalar(h, k, s->term[i].b)))
-            return false;
-    return true;
-}
-
-static bool
 add_value(Host *h, Key *k, const Val *v)
 {
     VState *s = state(h, v);
     if (!v->type->rank)
         return add_scalar(h, k, v);
-    if (s->kind == V_CARRIED) {
-        if (!add_word(k, s->lv))
-            return false;
-        if (s->from)
-            return add_value(h, k, s->from);
-        for (int d = 0; d < v->type->rank; d++)
-            if (!add_sum(h, k, &s->affine->stride[d]))
-                return false;
-        return true;
-    }
     if ((s->kind != V_LAZY && s->kind != V_BUFFER) || !v->def ||
-        !host_is_lazy_op(v->def))
+        !op_is_lazy(v->def))
         return false;
     if (s->stamp == h->stamp)
         return true;
