@@ -27,7 +27,8 @@
  *
  * The first look is wish_layouts.c; here is the change.
  *
- * Rule 1: what this pass makes has no wish; origin says what it was made of.
+ * Rule 1: what this pass makes has no wish; origin says what it was made of. Whoever asks an
+ *         operand's wish asks that (wishing): operands are replaced before their users look.
  * Rule 2: registers of a layout never repeat an element (layout_dedup_regs), so that
  *         equal layouts are the same pointer.
  */
@@ -97,12 +98,12 @@ is_simple(const Op *o)
     return op_has(o, OPF_ELEM) && op_has(o, OPF_PURE) && o->n_results == 1;
 }
 
-/* Is v cheap, or made here of a value that is? */
-static bool
-is_cheap(Assign *s, const Val *v)
+/* v, or what it was made of here: that has the wish. */
+static const Val *
+wishing(Assign *s, const Val *v)
 {
     const Val *origin = map_get(&s->origin, v, 0);
-    return wishes_any(s->wishes, origin ? origin : v);
+    return origin ? origin : v;
 }
 
 /* A row or column that is loaded and can be again, little arithmetic included: the lines are
@@ -110,6 +111,7 @@ is_cheap(Assign *s, const Val *v)
 static bool
 is_cheap_row(Assign *s, const Val *v, int *budget)
 {
+    v = wishing(s, v);
     const Op *o = v->def;
     const Type *t = v->type;
     int n_long = 0;
@@ -125,7 +127,7 @@ is_cheap_row(Assign *s, const Val *v, int *budget)
     if (o->op != OP_LOAD && (*budget -= wishes_weight(o)) < 0)
         return false;
     for (int i = 0; i < o->n_args; i++)
-        if (o->op == OP_LOAD ? !is_cheap(s, arg(o, i))
+        if (o->op == OP_LOAD ? !wishes_any(s->wishes, wishing(s, arg(o, i)))
                              : !is_cheap_row(s, arg(o, i), budget))
             return false;
     return true;
@@ -137,6 +139,7 @@ is_cheap_row(Assign *s, const Val *v, int *budget)
 static bool
 is_of_broadcasts(Assign *s, const Val *v, int *budget)
 {
+    v = wishing(s, v);
     const Op *o = v->def;
     if (!is_block(v) || wishes_any(s->wishes, v))
         return true;
