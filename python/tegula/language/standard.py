@@ -271,17 +271,16 @@ def flip(x, dim=None) -> tensor:
 
 # Sorting is a bitonic network over the last dim. A step compares elements that are
 # `stride` apart: in the shape [.., 2, stride] they differ in the middle dim alone, and
-# x0 ^ (x0 ^ x1) is x1. Only bits are exchanged, so NaN and -0.0 survive.
+# x0 ^ (x0 ^ x1) is x1. Floats are sorted as integers of the same order: their minimum and
+# maximum are one instruction each, and keep NaN and -0.0.
 
 
 @jit
 def _compare_exchange(x, stride: constexpr, run: constexpr, n: constexpr, descending):
-    """Order pairs `stride` apart: ascending in every other run, or all as descending."""
+    """Order integers `stride` apart: ascending in every other run, or all as descending."""
     outer: constexpr = x.numel // (2 * stride)
     y = core.reshape(x, [outer, 2, stride])
-    bits: constexpr = core.get_int_dtype(x.dtype.primitive_bitwidth, True)
-    raw = y.to(bits, bitcast=True)
-    other = (raw ^ xor_sum(raw, 1, keep_dims=True)).to(y.dtype, bitcast=True)
+    other = y ^ xor_sum(y, 1, keep_dims=True)
     is_high = core.arange(0, 2)[None, :, None] == 1
     if run == n:
         down = core.full([1, 1, 1], descending, core.int1)
@@ -289,9 +288,8 @@ def _compare_exchange(x, stride: constexpr, run: constexpr, n: constexpr, descen
         down = ((core.arange(0, outer) * (2 * stride)) & run)[:, None, None] != 0
         down = down ^ core.full([1, 1, 1], descending, core.int1)
     # The lower place takes the smaller one when ascending.
-    want_large = is_high ^ down
-    swap = (want_large & (other > y)) | ((want_large ^ True) & (other < y))
-    return core.reshape(where(swap, other, y), x.shape)
+    ordered = where(is_high ^ down, core.maximum(y, other), core.minimum(y, other))
+    return core.reshape(ordered, x.shape)
 
 
 @jit
@@ -327,10 +325,21 @@ def _best_last(x, part: constexpr, descending: constexpr):
 
 
 @jit
-def _as_key(raw):
-    """Bits of a float as an integer of the same order, and back; a NaN comes last."""
-    bits: constexpr = raw.dtype.primitive_bitwidth
-    return raw ^ ((raw >> (bits - 1)) & (2 ** (bits - 1) - 1))
+def _as_key(x):
+    """Integers of the same order: a float's bits, with a NaN last; an integer itself."""
+    if x.dtype.is_floating():
+        bits: constexpr = x.dtype.primitive_bitwidth
+        raw = x.to(core.get_int_dtype(bits, True), bitcast=True)
+        x = raw ^ ((raw >> (bits - 1)) & (2 ** (bits - 1) - 1))
+    return x
+
+
+@jit
+def _of_key(key, dtype: constexpr):
+    """What _as_key made the key of: it turns its own result back."""
+    if dtype.is_floating():
+        key = _as_key(key.to(dtype, bitcast=True)).to(dtype, bitcast=True)
+    return key
 
 
 @jit
@@ -338,23 +347,15 @@ def _sort_wide(x, part: constexpr, descending: constexpr):
     """The first `part` of x sorted along the last dim; all of it where part is None.
 
     A dim that is no power of two is widened to one. What is put behind the elements sorts
-    last, so it stays there: floats are sorted as integers, because among NaN it would not.
+    last, so it stays there.
     """
     n: constexpr = x.shape[len(x.shape) - 1]
     best: constexpr = _padded(n) if part is None else part
-    if _is_power_of_two(n):
-        y = _best_last(x, best, descending)
-    elif x.dtype.is_floating():
-        bits: constexpr = core.get_int_dtype(x.dtype.primitive_bitwidth, True)
-        fill: constexpr = _last_of(bits, descending)
-        wide: constexpr = x.shape[:-1] + [_padded(n)]
-        key = core.resize(_as_key(x.to(bits, bitcast=True)), wide, fill)
-        y = _as_key(_best_last(key, best, descending)).to(x.dtype, bitcast=True)
-    else:
-        last: constexpr = _last_of(x.dtype, descending)
-        y = core.resize(x, x.shape[:-1] + [_padded(n)], last)
-        y = _best_last(y, best, descending)
-    return y
+    key = _as_key(x)
+    if not _is_power_of_two(n):
+        last: constexpr = _last_of(key.dtype, descending)
+        key = core.resize(key, x.shape[:-1] + [_padded(n)], last)
+    return _of_key(_best_last(key, best, descending), x.dtype)
 
 
 @constexpr_function
@@ -394,8 +395,10 @@ def bitonic_merge(x, dim: constexpr = None, descending: constexpr = False) -> te
     core.static_assert(_is_last(dim, len(x.shape)), "bitonic_merge: only the last dim")
     n: constexpr = x.shape[len(x.shape) - 1]
     if _is_power_of_two(n):
+        key = _as_key(x)
         for t in core.static_range(_log2(n)):
-            x = _compare_exchange(x, n // 2 ** (t + 1), n, n, descending != 0)
+            key = _compare_exchange(key, n // 2 ** (t + 1), n, n, descending != 0)
+        x = _of_key(key, x.dtype)
     else:
         x = core.resize(_sort_wide(x, None, descending != 0), x.shape)
     return x
