@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import libraries
 import memory
 
 import harness
@@ -524,6 +525,184 @@ def cases() -> Iterator[Case]:
         return y
 
     yield Case("add", "2^26 f32", memory.add, run_add, some, 12 * n)
+
+    def launch(
+        args: list[Any], out: int, grid: Callable[..., Any], **fixed: int
+    ) -> Launch:
+        def run(k: Any, **c: int) -> Any:
+            k[grid(**c)](*args, **fixed, **c)
+            return args[out]
+
+        return run
+
+    # Kernels as libraries and torch.compile write them.
+    f8, f16, cdiv = torch.float8_e4m3fn, torch.float16, triton.cdiv
+    m, n = 8192, 4096
+    x, r, w = random(m, n), random(m, n), random(n)
+    args = [x, r * 0, w, empty(m, n).to(f8), empty(m, dtype=f32), n, 1e-6]
+    run = launch(args, 3, lambda **c: (8192,), BLOCK=n)
+    yield Case(
+        "add_norm_quantise",
+        "8192x4096 bf16",
+        libraries.add_norm_quantise,
+        run,
+        every,
+        7 * m * n,
+    )
+    k, n = 4096, 14336
+    word = lambda *shape: torch.randint(
+        -(2**31), 2**31 - 1, shape, device="cuda", dtype=torch.int32
+    )
+    args = [
+        word(k, n // 8),
+        random(k // 128, n, dtype=f16),
+        word(k // 128, n // 8),
+        empty(k, n, dtype=f16),
+        k,
+        n,
+    ]
+    run = launch(args, 3, lambda M, W, **c: (4096 // M, 1792 // W), GROUP=128)
+    some = tiles((16, 16, 4), (64, 32, 8), (128, 16, 4), (8, 64, 4), (1, 64, 1), n="W")
+    yield Case(
+        "dequantise", "4096x14336 int4", libraries.dequantise, run, some, 5 * k * n // 2
+    )
+    x = random(64, 512, 2048)
+    run = launch([x, torch.empty_like(x), 512, 2048], 1, lambda N, **c: (2048 // N, 64))
+    some = tiles(
+        (32, 32, 4),
+        (64, 16, 4),
+        (64, 64, 8),
+        (32, 128, 8),
+        (16, 16, 1),
+        (256, 4, 4),
+        m="N",
+        n="R",
+    )
+    yield Case(
+        "middle_softmax",
+        "64x512x2048 bf16",
+        libraries.middle_softmax,
+        run,
+        some,
+        4 * x.numel(),
+    )
+    x = random(32768, 256, dtype=f32)
+    run = launch([x, torch.empty_like(x), 256], 1, lambda M, **c: (32768 // M,), N=256)
+    some = [
+        {"M": a, "num_warps": b}
+        for a, b in ((1, 1), (1, 4), (4, 4), (8, 4), (2, 1), (8, 8))
+    ]
+    yield Case(
+        "sort_rows", "32768x256 f32", libraries.sort_rows, run, some, 8 * x.numel()
+    )
+    b, t, d = 8, 1024, 4096
+    args = [random(b, t, d), random(b, t, d).sigmoid(), -random(d, 16, dtype=f32).abs()]
+    args += [
+        random(b, t, 16, dtype=f32),
+        random(b, t, 16, dtype=f32),
+        empty(b, t, d),
+        t,
+        d,
+    ]
+    run = launch(args, 5, lambda BLOCK, **c: (4096 // BLOCK, 8), N=16)
+    some = [
+        {"BLOCK": a, "num_warps": b}
+        for a, b in ((32, 1), (32, 4), (64, 2), (64, 4), (16, 1))
+    ]
+    yield Case(
+        "selective_scan",
+        "8x1024x4096x16",
+        libraries.selective_scan,
+        run,
+        some,
+        6 * b * t * d,
+    )
+    m, n = 4096, 32000
+    logs = [torch.log_softmax(random(m, n, dtype=f32), 1).to(bf16) for _ in range(2)]
+    run = launch(
+        [*logs, empty(m, n, dtype=f32), empty(m, n), n, 0.5], 3, lambda **c: (4096,)
+    )
+    some = [c for b in (1024, 4096, 8192) for c in warps(4, 8, 16, BLOCK=b)]
+    yield Case(
+        "divergence", "4096x32000 bf16", libraries.divergence, run, some, 10 * m * n
+    )
+    x, y = random(16, 64, 112, 112), empty(16, 64 * 9, 112 * 112)
+    run = launch(
+        [x, y, 64, 112, 112], 1, lambda M, N, **c: (cdiv(576, M), cdiv(12544, N), 16)
+    )
+    some = tiles((1, 256, 4), (1, 1024, 4), (8, 128, 4), (32, 32, 4), (16, 256, 8))
+    yield Case(
+        "im2col", "16x64x112x112 bf16", libraries.im2col, run, some, 20 * x.numel()
+    )
+    x, y = random(2048, 64, 64), empty(2048, 128, 128)
+    run = launch([x, y, y.numel(), 64, 64], 1, lambda X, **c: (2048 * 128 * 128 // X,))
+    some = [
+        {"X": a, "num_warps": b}
+        for a, b in ((128, 4), (512, 4), (1024, 4), (256, 1), (2048, 8))
+    ]
+    yield Case(
+        "upsample", "2048x64x64 bf16", libraries.upsample, run, some, 10 * x.numel()
+    )
+    m = 65536
+    args = [
+        random(m, 64),
+        empty(m, 4, dtype=f32),
+        torch.zeros(m, 4, device="cuda", dtype=torch.int32),
+        m,
+    ]
+    run = launch(args, 1, lambda M, **c: (65536 // M,), E=64, K=4)
+    some = [
+        {"M": a, "num_warps": b} for a, b in ((1, 1), (4, 4), (16, 4), (32, 4), (8, 2))
+    ]
+    yield Case(
+        "top_experts", "65536x64 bf16", libraries.top_experts, run, some, 128 * m
+    )
+    m, n = 8192, 4096
+    at = torch.randperm(m * 4, device="cuda").int()
+    args = [random(m * 4, n), at, random(m, 4, dtype=f32), empty(m, n), n, 4]
+    run = launch(args, 3, lambda BLOCK, **c: (8192, 4096 // BLOCK))
+    some = [
+        {"BLOCK": a, "num_warps": b}
+        for a, b in ((256, 1), (512, 4), (1024, 4), (4096, 4), (2048, 2))
+    ]
+    yield Case(
+        "combine", "8192x4096 of 4 bf16", libraries.combine, run, some, 10 * m * n
+    )
+    x, t = random(16384, 32, 128), random(2, 16384, 64, dtype=f32)
+    run = launch(
+        [x, t[0], t[1], torch.empty_like(x), 16384, 32],
+        3,
+        lambda M, **c: (16384 // M, 32),
+        HALF=64,
+    )
+    some = [
+        {"M": a, "num_warps": b} for a, b in ((4, 1), (8, 4), (16, 4), (32, 8), (64, 4))
+    ]
+    yield Case(
+        "rotary_pairs",
+        "16384x32x128 bf16",
+        libraries.rotary_pairs,
+        run,
+        some,
+        4 * x.numel(),
+    )
+    x = random(8192, 8192, dtype=f32)
+    run = launch(
+        [x, empty(8192, dtype=f32), 8192, 8192], 1, lambda X, **c: (8192 // X,)
+    )
+    some = tiles(
+        (1, 1024, 4),
+        (8, 256, 4),
+        (32, 64, 8),
+        (64, 8, 4),
+        (16, 128, 8),
+        (64, 64, 16),
+        m="X",
+        n="R",
+    )
+    yield Case(
+        "inner_sum", "8192x8192 f32", libraries.inner_sum, run, some, 4 * x.numel()
+    )
 
 
 # --- measuring -----------------------------------------------------------------------
