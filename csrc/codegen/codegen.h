@@ -50,6 +50,8 @@ struct Ll {
     Lt gptr;         /* a tensor's pointer: address space 1 for PTX, else ptr */
     bool contract;   /* mul + add may become fma */
     bool has_scalef; /* host: AVX-512's x * 2^n, see math.c */
+    bool
+        has_range; /* host: AVX512-DQ's min and max by the order of numbers, see extremes.c */
     const ScalarOps *ops;
     const struct Machine *machine; /* simt only; see simt/machine.h */
     void *machine_data;
@@ -172,6 +174,12 @@ Lv cg_elementwise(Ll *l, const Op *o, Lv *args);
  * holds only scalar elementwise ops, ifs are selects. outer(data, v) has the scalars around it. */
 void cg_region(Ll *l, const Block *region, Lv *args, int n_args, Lv *out,
                Lv (*outer)(void *data, const Val *v), void *data);
+
+/* ---- extremes.c --------------------------------------------------------------------------- */
+/* min, max, minnan, maxnan on a CPU, of f32 or f64: -0.0 is below 0.0. */
+Lv cg_extreme(Ll *l, OpCode op, Lv a, Lv b);
+/* x is not a signaling NaN: a load of what we have computed. */
+Lv cg_mark_quiet(Ll *l, Lv x);
 
 /* ---- cast.c -------------------------------------------------------------------------------- */
 Lv cg_cast(Ll *l, Elem from, Elem to, Lv x, int rounding);

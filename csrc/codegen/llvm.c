@@ -187,7 +187,7 @@ drop_error(void *message)
 static const char *
 lesser_features(const char *cpu)
 {
-#define V4 "+avx2,+avx512f,+avx512bw,+avx512vl"
+#define V4 "+avx2,+avx512f,+avx512bw,+avx512dq,+avx512vl"
 #define BF16 V4 ",+avx512vnni,+avx512bf16"
     static const char *const all[][2] = {
         {"x86-64-v3", "+avx2"},

@@ -5,9 +5,8 @@
  *
  *     f16 bf16 f8      add x, y   =>   round(to_float(x) + to_float(y))
  *
- * Rule 1: an op gives what ir_eval gives, bit for bit, except the payload of a NaN, the
- *         sign of a zero from min and max, and the last bits of math functions.
- *         Dividing integers by zero gives 0, and so does the remainder.
+ * Rule 1: an op gives what ir_eval gives, bit for bit, except the payload of a NaN and the
+ *         last bits of math functions. Dividing integers by zero gives 0, and so does the remainder.
  * Rule 2: nothing here may trap or be poison for any operands: a masked-off lane computes
  *         with garbage. So shifts are bounded, conversions saturate, divisors are made
  *         harmless. GPUs do not trap, yet LLVM concludes from a division that the divisor
@@ -17,19 +16,6 @@
 #include "codegen/simt/machine.h"
 
 /* ---- small words --------------------------------------------------------------------- */
-
-static Lv
-binary(Ll *l, const char *name, Lv x, Lv y)
-{
-    Lt t = LLVMTypeOf(x);
-    return ll_intrinsic(l, name, &t, 1, (Lv[]){x, y}, 2);
-}
-
-static bool
-is_host(const Ll *l)
-{
-    return l->gptr == l->ptr; /* PTX has another address space */
-}
 
 /* x may become part of an fma. */
 static Lv
@@ -254,6 +240,10 @@ wide_op(Ll *l, OpCode op, Elem e, Lv *x, int n, bool has_one_use)
     case OP_ABS: return unary(l, "llvm.fabs", a);
     case OP_DIV_RN: return LLVMBuildFDiv(l->b, a, b, "");
     case OP_REM: return cg_float_rem(l, a, b);
+    case OPS(OP_MIN, OP_MAX, OP_MINNAN, OP_MAXNAN):
+        if (is_host(l))
+            return cg_extreme(l, op, a, b);
+        break;
     default: break;
     }
     Lv v = l->ops && l->ops->math ? l->ops->math(l, op, e, x) : NULL;
@@ -267,19 +257,6 @@ wide_op(Ll *l, OpCode op, Elem e, Lv *x, int n, bool has_one_use)
     if (!name)
         err_at(l->c, NULL, TARGET, op_info[op].text, "this target");
     Lt t = LLVMTypeOf(a);
-#if defined __aarch64__
-    /* fmaxnm returns a signaling NaN; a quiet one loses, as all do in eval.c. */
-    if (is_host(l) && (op == OP_MIN || op == OP_MAX))
-        return binary(l, name, unary(l, "llvm.canonicalize", a),
-                      unary(l, "llvm.canonicalize", b));
-#endif
-#if LLVM_VERSION_MAJOR < 20
-    /* LLVM 19 loses the NaN of vectors beside -0 on x86. */
-    if (is_host(l) && (op == OP_MINNAN || op == OP_MAXNAN)) {
-        Lv is_nan = LLVMBuildFCmp(l->b, LLVMRealUNO, a, b, "");
-        return choose(l, is_nan, LLVMBuildFAdd(l->b, a, b, ""), binary(l, name, a, b));
-    }
-#endif
     return ll_intrinsic(l, name, &t, 1, x, n);
 }
 

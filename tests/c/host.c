@@ -43,18 +43,25 @@ load(Kernel *k, char err[ERR_TEXT])
 }
 
 static bool
-build(Test *t, Kernel *k, const char *text)
+build_for(Test *t, Kernel *k, const char *text, const char *cpu)
 {
     *k = (Kernel){.text = text};
     if (!comp_init(&k->c))
         return CHECK(t, !"out of memory");
     k->text = text;
     k->c.opt.enable_fp_fusion = true;
+    k->c.cpu = cpu;
     char err[ERR_TEXT] = "";
     bool ok = comp_run(&k->c, compile, k);
     if (!CHECKF(t, ok, "%s\n%s", ok ? "" : err_render(&k->c, &k->c.err), text))
         return false;
     return CHECKF(t, load(k, err), "%s", err);
+}
+
+static bool
+build(Test *t, Kernel *k, const char *text)
+{
+    return build_for(t, k, text, NULL);
 }
 
 static void
@@ -158,15 +165,11 @@ is_nan(Elem e, uint64_t v)
     return elem_is_float(e) && isnan(elem_to_double(e, v));
 }
 
-/* min and max may give either zero; frem and the like are exact. */
+/* frem and the like are exact. */
 static bool
-same(OpCode op, Elem e, uint64_t x, uint64_t y)
+same(Elem e, uint64_t x, uint64_t y)
 {
-    if (x == y || (is_nan(e, x) && is_nan(e, y)))
-        return true;
-    bool loose = op == OP_MIN || op == OP_MAX || op == OP_MINNAN || op == OP_MAXNAN;
-    return loose && elem_is_float(e) && elem_to_double(e, x) == 0 &&
-           elem_to_double(e, y) == 0;
+    return x == y || (is_nan(e, x) && is_nan(e, y));
 }
 
 enum { N = 512 };
@@ -202,13 +205,71 @@ check_op(Test *t, OpCode op, Elem in, Elem res, const char *attrs, int rounding,
                                ? (want = elem_cast(in, res, x[0], rounding), true)
                                : ir_eval(op, in, res, x, n_args, &want);
             if (defined)
-                CHECKF(t, same(op, res, want, got),
+                CHECKF(t, same(res, want, got),
                        "%s %s -> %s%s: (%llx, %llx, %llx) is %llx, not %llx",
                        op_info[op].text, elem_info[in].text, elem_info[res].text, attrs,
                        (unsigned long long)x[0], (unsigned long long)x[1],
                        (unsigned long long)x[2], (unsigned long long)want,
                        (unsigned long long)got);
         }
+    }
+    drop(&k);
+}
+
+/* c: what the one operand is; "": a second one is loaded. */
+static void
+check_extreme(Test *t, const char *cpu, OpCode op, Elem e, const char *c, bool is_left,
+              int block)
+{
+    char text[4096], op_line[64], constant[64] = "";
+    const char *name = elem_info[e].text;
+    op_text(text, sizeof text, op, "", (const char *[]){name, name, name}, 2, name,
+            block);
+    if (*c) {
+        char was[64], *at;
+        snprintf(was, sizeof was, "%%v = %s %%x0, %%x1", op_info[op].text);
+        snprintf(constant, sizeof constant, "%%c0 = const splat(%s) : %s[%d]\n  ", c,
+                 name, block);
+        snprintf(op_line, sizeof op_line, "%%v = %s %s, %s", op_info[op].text,
+                 is_left ? "%c0" : "%x0", is_left ? "%x0" : "%c0");
+        at = strstr(text, was);
+        char rest[2048];
+        snprintf(rest, sizeof rest, "%s", at + strlen(was));
+        snprintf(at, sizeof text - (size_t)(at - text), "%s%s%s", constant, op_line,
+                 rest);
+    }
+    Kernel k;
+    if (!build_for(t, &k, text, cpu))
+        return;
+    enum { SIDE = 16 };
+    int bits = elem_info[e].bits;
+    uint64_t inf = elem_from_double(e, INFINITY), sign = (uint64_t)1 << (bits - 1);
+    uint64_t v[SIDE] = {0,
+                        1,
+                        inf,
+                        inf - 1,
+                        inf + 1,
+                        elem_from_double(e, NAN),
+                        elem_from_double(e, 1),
+                        elem_from_double(e, 2.5)};
+    for (int i = 0; i < SIDE / 2; i++)
+        v[SIDE / 2 + i] = v[i] | sign;
+    static _Alignas(64) char data[3][SIDE * SIDE * 8];
+    for (int i = 0; i < SIDE * SIDE; i++) {
+        put(data[0], e, i, v[i / SIDE]);
+        put(data[1], e, i, v[i % SIDE]);
+    }
+    run(t, &k, SIDE * SIDE / block, data[0], data[1], NULL, data[2]);
+    for (int i = 0; i < SIDE * SIDE; i++) {
+        uint64_t constant_bits = *c ? elem_from_double(e, strtod(c, NULL)) : 0;
+        uint64_t x[2] = {v[i / SIDE], *c ? constant_bits : v[i % SIDE]}, want;
+        uint64_t got = get(data[2], e, i);
+        ir_eval(op, e, e, x, 2, &want);
+        CHECKF(t, same(e, want, got),
+               "%s: %s %s by %d of (%llx, %llx%s) is %llx, not %llx",
+               cpu ? cpu : "this CPU", op_info[op].text, name, block,
+               (unsigned long long)x[0], (unsigned long long)x[1], *c ? " const" : "",
+               (unsigned long long)want, (unsigned long long)got);
     }
     drop(&k);
 }
@@ -269,6 +330,35 @@ test_host_elementwise(Test *t)
                 check_op(t, (OpCode)op, (Elem)e, res, "", 0, e % 2 ? 64 : 32);
         }
         check_op(t, OP_SUB, E_F32, E_F32, "", 0, 1);
+    }
+}
+
+/* Zeros, NaNs of both kinds and others, each beside each; and beside constants, which are known
+ * when the code is made. For this CPU and for lesser ones. */
+void
+test_host_extremes(Test *t)
+{
+    static const char *const cpus[] = {NULL, "x86-64-v3", "x86-64-v2"};
+    static const char *const constants[] = {"", "0.0", "-0.0", "1.0", "-2.5", "nan"};
+    static const Elem elems[] = {E_F16, E_BF16, E_F32, E_F64};
+    static const OpCode ops[] = {OP_MIN, OP_MAX, OP_MINNAN, OP_MAXNAN};
+    static const int blocks[] = {1, 2, 8, 128};
+#if defined __x86_64__
+    int n_cpus = COUNT(cpus);
+#else
+    int n_cpus = 1;
+#endif
+    int n = n_cpus * COUNT(constants) * COUNT(elems) * COUNT(ops) * 2;
+    for (int i = 0; i < n; i++) {
+        int k = i;
+        bool is_left = k % 2;
+        OpCode op = ops[(k /= 2) % COUNT(ops)];
+        Elem e = elems[(k /= COUNT(ops)) % COUNT(elems)];
+        const char *c = constants[(k /= COUNT(elems)) % COUNT(constants)];
+        const char *cpu = cpus[k / COUNT(constants)];
+        if (!*c && is_left)
+            continue;
+        check_extreme(t, cpu, op, e, c, is_left, blocks[i / 2 % COUNT(blocks)]);
     }
 }
 

@@ -446,7 +446,6 @@ static Lv
 rmw_combine(Host *h, Elem e, int rmw, Lv old, Lv x)
 {
     Ll *l = h->l;
-    Lt t = LLVMTypeOf(x);
     switch (rmw) {
     case RMW_XCHG: return x;
     case RMW_ADD: {
@@ -458,13 +457,12 @@ rmw_combine(Host *h, Elem e, int rmw, Lv old, Lv x)
     }
     case RMW_MAX:
     case RMW_MIN: {
-        const char *name = rmw == RMW_MAX ? "llvm.maxnum" : "llvm.minnum";
+        OpCode op = rmw == RMW_MAX ? OP_MAX : OP_MIN;
         if (e == E_F32 || e == E_F64)
-            return ll_intrinsic(l, name, &t, 1, (Lv[]){old, x}, 2);
-        Lv a[2] = {cg_cast(l, e, E_F32, old, ROUND_RTNE),
-                   cg_cast(l, e, E_F32, x, ROUND_RTNE)};
-        return cg_cast(l, E_F32, e, ll_intrinsic(l, name, &l->f32, 1, a, 2),
-                       ROUND_RTNE);
+            return cg_extreme(l, op, old, x);
+        Lv a = cg_cast(l, e, E_F32, old, ROUND_RTNE),
+           b = cg_cast(l, e, E_F32, x, ROUND_RTNE);
+        return cg_cast(l, E_F32, e, cg_extreme(l, op, a, b), ROUND_RTNE);
     }
     default: unreachable(h->c);
     }

@@ -353,6 +353,7 @@ look_at_cpu(Host *h)
                   has_feature(features, "avx512vl") &&
                   has_feature(features, "avx512bw");
     h->l->has_scalef = avx512;
+    h->l->has_range = avx512 && has_feature(features, "avx512dq");
     h->vec_bytes = avx512 ? 64 : has_feature(features, "avx2") ? 32 : 16;
     h->has_masks = avx512;
     h->has_gather = avx512 || has_feature(features, "avx2");

@@ -92,12 +92,14 @@ host_reduce_step(Host *h, Group *g, Root *r, Lv *in)
     int n = r->o->n_args;
     Arena *a = h->c->arena;
     Lv *x = NEW_N(a, Lv, 2 * n), *out = NEW_N(a, Lv, n);
+    bool known = has_identity(r->o);
     for (int i = 0; i < n; i++) {
         x[i] = LLVMBuildLoad2(l->b, LLVMTypeOf(in[i]), r->acc[i], "");
+        if (known)
+            cg_mark_quiet(l, x[i]);
         x[n + i] = in[i];
     }
     combine(h, r->o, x, out);
-    bool known = has_identity(r->o);
     Lv first = LLVMBuildICmp(l->b, LLVMIntEQ, g->index[g->axis], ll_i64(l, 0), "");
     for (int i = 0; i < n; i++) {
         if (!known)
@@ -128,13 +130,15 @@ host_reduce_end(Host *h, Group *g, Root *r)
     int n = o->n_args, lanes = g->lanes;
     Arena *a = h->c->arena;
     Lv *x = NEW_N(a, Lv, 2 * n), *out = NEW_N(a, Lv, n);
+    bool halves = has_identity(o);
     for (int i = 0; i < n; i++) {
         const Type *t = ty_element(h->c, arg(o, i)->type);
         out[i] = LLVMBuildLoad2(l->b, ll_vec(ll_type(l, t), lanes), r->acc[i], "");
+        if (halves)
+            cg_mark_quiet(l, out[i]);
     }
     /* Halves are cheapest to take; neighbours keep the order of what fits in one step, for
      * a function that prefers its left operand on ties. */
-    bool halves = has_identity(o);
     for (; is_horizontal(g) && lanes > 1; lanes /= 2) {
         for (int i = 0; i < n; i++) {
             x[i] = lanes_of(h, out[i], 0, halves ? 1 : 2, lanes / 2);
