@@ -312,10 +312,16 @@ SCRIPTS = {
 def test_process_lives(what: str, tmp_path: Path) -> None:
     file = tmp_path / "script.py"
     file.write_text(HEAD + textwrap.dedent(SCRIPTS[what]), encoding="utf-8")
-    path = str(Path(tegula.__file__).parents[1])
+    env = {**os.environ, "PYTHONPATH": str(Path(tegula.__file__).parents[1])}
+    if "address" in tegula._core.build and what.startswith("fork"):
+        # Until GCC 14 ASan's allocator has no fork handler: a lock that another thread holds,
+        # one of the pool's that begins among them, is never free in the child.
+        if what.startswith("fork while"):
+            pytest.skip("ASan's allocator does not survive a fork beside threads")
+        env["TEGULA_NUM_THREADS"] = "1"
     done = subprocess.run(
         [sys.executable, file],
-        env={**os.environ, "PYTHONPATH": path},
+        env=env,
         capture_output=True,
         text=True,
         timeout=600,
