@@ -197,12 +197,72 @@ is_installed_name(PyObject *name)
     return is;
 }
 
+/* Does the file of m, called as a module of Python's library, lie where os does? code.py may be
+ * somebody's own. */
+static bool
+is_not_hiding(PyObject *m, PyObject *name)
+{
+    PyObject *library_b = PySys_GetObject("stdlib_module_names");
+    PyObject *os_b = PyDict_GetItemString(PyImport_GetModuleDict(), "os");
+    if (!library_b || !os_b || PySequence_Contains(library_b, name) <= 0)
+        return true;
+    PyObject *file = watch_look(m, "__file__"), *of_os = watch_look(os_b, "__file__");
+    const char *f = file && PyUnicode_Check(file) ? PyUnicode_AsUTF8AndSize(file, NULL)
+                                                  : NULL;
+    const char *o = of_os && PyUnicode_Check(of_os)
+                        ? PyUnicode_AsUTF8AndSize(of_os, NULL)
+                        : NULL;
+    const char *end = o ? strrchr(o, '/') : NULL;
+    bool is = !f || !end || !strncmp(f, o, (size_t)(end - o) + 1);
+    Py_XDECREF(file);
+    Py_XDECREF(of_os);
+    return is;
+}
+
+/* Is o, which says that it is of the module of this name? Code that an exec made has any name, or
+ * none, and functools.wraps gives a function another one's. */
+static bool
+is_at_home(PyObject *o, PyObject *name)
+{
+    PyObject *modules_b = PyImport_GetModuleDict();
+    PyObject *m_b = modules_b ? PyDict_GetItemWithError(modules_b, name) : NULL;
+    if (!m_b || !PyModule_Check(m_b) || !is_not_hiding(m_b, name))
+        return false;
+    if (PyModule_Check(o))
+        return m_b == o;
+    PyObject *dict_b = PyModule_GetDict(m_b), *globals = watch_look(o, "__globals__");
+    bool is = true;
+    if (globals)
+        is = globals == dict_b;
+    else if (PyType_Check(o) &&
+             !(PyType_GetFlags((PyTypeObject *)o) & Py_TPFLAGS_IMMUTABLETYPE)) {
+        PyObject *path = watch_look(o, "__qualname__");
+        Py_ssize_t n = path ? PyUnicode_GetLength(path) : 0;
+        Py_ssize_t dot = path ? PyUnicode_FindChar(path, '.', 0, n, 1) : -1;
+        PyObject *first = dot < 0 ? Py_XNewRef(path)
+                                  : PyUnicode_Substring(path, 0, dot);
+        PyObject *v_b = first ? PyDict_GetItemWithError(dict_b, first) : NULL;
+        is = v_b && (dot >= 0 || v_b == o);
+        Py_XDECREF(path);
+        Py_XDECREF(first);
+    }
+    Py_XDECREF(globals);
+    watch_forget();
+    return is;
+}
+
 /* Is o, a function, class or module, of a module for which `is` holds? is_odd: has it none? */
 bool
 is_of(PyObject *o, bool (*is)(PyObject *name), bool is_odd)
 {
-    PyObject *name = watch_look(o, PyModule_Check(o) ? "__name__" : "__module__");
-    bool r = name && PyUnicode_Check(name) ? is(name) : is_odd;
+    PyObject *globals = watch_look(o, "__globals__"), *name;
+    if (globals && PyDict_Check(globals))
+        name = Py_XNewRef(PyDict_GetItemString(globals, "__name__"));
+    else
+        name = watch_look(o, PyModule_Check(o) ? "__name__" : "__module__");
+    bool r = name && PyUnicode_Check(name) ? is(name) && is_at_home(o, name)
+                                           : is_odd && !globals && !PyType_Check(o);
+    Py_XDECREF(globals);
     Py_XDECREF(name);
     return r;
 }

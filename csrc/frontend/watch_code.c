@@ -72,6 +72,16 @@ next_op(const Code *c, Py_ssize_t *i, long *arg)
     return -1;
 }
 
+/* Is a name that no global has perhaps another object than Python's own? An exec may be given
+ * globals with a __missing__, or builtins of its own. */
+static bool
+has_other_names(const Code *c, PyObject *builtins, PyObject *v)
+{
+    PyObject *own_b = PyDict_GetItemString(c->globals, "__builtins__");
+    return !v || !PyDict_CheckExact(c->globals) ||
+           (own_b && own_b != builtins && !PyModule_Check(own_b));
+}
+
 /* A name that no global has: Python's own, or one that somebody gave it there. A global of that
  * name may come to be. */
 static int
@@ -79,7 +89,7 @@ watch_builtin(Watch *w, const Code *c, PyObject *name)
 {
     PyObject *dict = PyEval_GetBuiltins();
     PyObject *v_b = dict ? PyDict_GetItemWithError(dict, name) : NULL;
-    w->is_opaque |= is_opaque_builtin(name);
+    w->is_opaque |= is_opaque_builtin(name) || has_other_names(c, dict, v_b);
     w->has_text |= !PyUnicode_CompareWithASCIIString(name, "str") ||
                    !PyUnicode_CompareWithASCIIString(name, "repr") ||
                    !PyUnicode_CompareWithASCIIString(name, "format");
@@ -175,7 +185,8 @@ watch_global(Watch *w, const Code *c, PyObject *name, Py_ssize_t i)
         bool was_library = is_library(v);
         more = follow(w, c, &i, &v);
         r = MIN(more, 0);
-        is_theirs = was_library && more && !PyModule_Check(v);
+        is_theirs = was_library && more && !PyModule_Check(v) &&
+                    (is_known_object(v) || !(PyType_Check(v) || is_function(v)));
     }
     if (!r)
         r = watch_forget();

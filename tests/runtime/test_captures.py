@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import builtins
 import gc
+import importlib
+import keyword
 import linecache
 import sys
 import types
@@ -433,3 +436,166 @@ def test_nothing_leaks_where_it_changes_again_and_again():
     for _ in range(50):
         nb.launch()
     assert sys.getrefcount(size) == before
+
+
+def executed(text, names, file):
+    """What an exec of text gives; linecache has the text, as of a notebook's cell."""
+    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
+    exec(compile(text, file, "exec"), names)
+    return names
+
+
+def test_a_text_that_takes_the_name_of_another():
+    """A cell that is run again under its name, before what it defined first is launched."""
+    text = """
+@tegula.jit
+def helper():
+    return {}
+
+@tegula.jit
+def kernel(out):
+    tl.store(out, helper())
+"""
+    both = [
+        executed(text.format(n), {"tegula": tegula, "tl": tl}, "<cell by one name>")
+        for n in (1, 5)
+    ]
+    for names, want in zip(both, (1, 5), strict=True):
+        out = np.zeros(1, np.int32)
+        names["kernel"][(1,)](out)
+        assert out[0] == want
+
+
+COUNTS = """
+@tegula.constexpr_function
+def count():
+    return N
+
+@tegula.jit
+def kernel(out):
+    tl.store(out, count())
+"""
+
+
+def test_globals_that_make_their_names():
+    class Names(dict):
+        made = 1
+
+        def __missing__(self, name):
+            if name != "N":
+                raise KeyError(name)
+            return self.made
+
+    names = executed(COUNTS, Names(tegula=tegula, tl=tl), "<made names>")
+    out = np.zeros(1, np.int32)
+    names["kernel"][(1,)](out)
+    assert out[0] == 1
+    Names.made = 5
+    with pytest.raises(RuntimeError, match="was 1 when .* is 5 now"):
+        names["kernel"][(1,)](out)
+
+
+@pytest.mark.parametrize("name", ["N", "abs"])
+def test_globals_with_builtins_of_their_own(name):
+    own = {**vars(builtins), name: 1}
+    names = {"tegula": tegula, "tl": tl, "__builtins__": own}
+    executed(COUNTS.replace("N", name), names, f"<builtins with {name}>")
+    out = np.zeros(1, np.int32)
+    names["kernel"][(1,)](out)
+    assert out[0] == 1
+    own[name] = 5
+    with pytest.raises(RuntimeError, match="was 1 when .* is 5 now"):
+        names["kernel"][(1,)](out)
+
+
+HOMES = """
+def plain():
+    return N
+
+class Plain:
+    N = 1
+    def get(self):
+        return N
+
+@tegula.constexpr_function
+def count():
+    return N + plain() + Plain().get() + Plain.N
+
+@tegula.jit
+def kernel(out):
+    tl.store(out, count())
+"""
+
+
+@pytest.mark.parametrize("edited", ["names['N'] = 5", "names['Plain'].N = 5"])
+@pytest.mark.parametrize(
+    "name", [None, 5, "builtins", "numpy", "collections", "torch.nn"]
+)
+def test_code_that_names_no_module_of_its_own(name, edited):
+    """An exec has the name that somebody gives it; a library's is believed of a library."""
+    names = {"tegula": tegula, "tl": tl, "N": 1}
+    if name:
+        names["__name__"] = name
+    executed(HOMES, names, f"<code of {name}, {edited}>")
+    out = np.zeros(1, np.int32)
+    names["kernel"][(1,)](out)
+    assert out[0] == 4
+    exec(edited, {"names": names})
+    with pytest.raises(RuntimeError, match="was 1 when .* is 5 now"):
+        names["kernel"][(1,)](out)
+
+
+def test_a_function_that_wraps_a_librarys():
+    names = {"tegula": tegula, "tl": tl, "N": 1, "__name__": "wraps_of_a_test"}
+    text = "from functools import wraps\nfrom statistics import mean\n" + COUNTS
+    text = text.replace("return N", "return of()").replace(
+        "@tegula.constexpr",
+        "@wraps(mean)\ndef of():\n    return N\n\n@tegula.constexpr",
+    )
+    executed(text, names, "<wraps>")
+    del names["of"].__wrapped__
+    out = np.zeros(1, np.int32)
+    names["kernel"][(1,)](out)
+    assert out[0] == 1
+    names["N"] = 5
+    with pytest.raises(RuntimeError, match="was 1 when .* is 5 now"):
+        names["kernel"][(1,)](out)
+
+
+@pytest.mark.parametrize("name", ["this", "statistics"])
+def test_a_module_that_hides_a_librarys(name, tmp_path, monkeypatch):
+    """Somebody's own statistics.py is not Python's, whose names stay what they are."""
+    text = "N = 1\nclass Of:\n    N = 1\ndef get():\n    return N\n"
+    (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    module = importlib.import_module(name)
+    monkeypatch.setitem(sys.modules, name, module)
+    names = {"tegula": tegula, "tl": tl, "m": module, "__name__": "hides_of_a_test"}
+    text = COUNTS.replace("return N", "return m.get()")
+    executed(
+        text.replace("out, count()", "out, count() + m.Of.N"), names, f"<hides {name}>"
+    )
+    for edit in "N", "Of":
+        kernel = tegula.jit(names["kernel"].fn)
+        out = np.zeros(1, np.int32)
+        kernel[(1,)](out)
+        assert out[0] == 2
+        of = module if edit == "N" else module.Of
+        of.N = 5
+        with pytest.raises(RuntimeError, match="was 1 when .* is 5 now"):
+            kernel[(1,)](out)
+        of.N = 1
+
+
+def test_a_function_that_is_put_into_a_librarys_module(monkeypatch):
+    names = {"tegula": tegula, "tl": tl, "N": 1, "__name__": "puts_of_a_test"}
+    executed(COUNTS.replace("return N", "return keyword.ours()"), names, "<puts>")
+    names["keyword"] = keyword
+    monkeypatch.setattr(keyword, "ours", eval("lambda: N", names), raising=False)
+    out = np.zeros(1, np.int32)
+    names["kernel"][(1,)](out)
+    assert out[0] == 1
+    names["N"] = 5
+    with pytest.raises(RuntimeError, match="was 1 when .* is 5 now"):
+        names["kernel"][(1,)](out)
