@@ -47,8 +47,8 @@ typedef struct FeFunction {
     PyObject *globals; /* owned */
     PyObject *closure; /* dict name -> value of free variables; owned; may be NULL */
     PyObject *source;  /* str: the function's lines as written; owned */
-    /* Bytes: its file as it was when it was decorated; owned; NULL where there is no file,
-     * and once the source is parsed. */
+    /* Bytes: its file as it was when it was decorated; or a list: its lines, as somebody had told
+     * linecache by then; owned; NULL where there is neither, and once the source is parsed. */
     PyObject *text;
     char *
         packed; /* the tree as bytes: pack.c; malloc'ed; NULL: not made yet, or cannot be */
@@ -70,7 +70,7 @@ typedef struct FeFunction {
  * and annotations only: cheap, so decorating costs microseconds. */
 FeFunction *fe_function_new(PyObject *fn, PyObject *do_not_specialize,
                             PyObject *do_not_specialize_on_alignment);
-/* Keeps the text of f's file as it is now, so that an edit before the first compile changes
+/* Keeps the text of f's file, or what linecache was told, as it is now, so that an edit before the first compile changes
  * nothing. *last, owned by the caller: what was read last, None at first; functions of one
  * file share it. 0, or -1 with an exception; a file that cannot be read is none. */
 int fe_function_keep_text(FeFunction *f, PyObject **last);

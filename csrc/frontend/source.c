@@ -7,10 +7,10 @@
  * "if 1:", so nothing is dedented and every column is the one in the file; blank lines in
  * front make the line numbers those of the file as well.
  *
- * The text of a file is read when the function is decorated: what runs is what was imported,
- * also where the first compile comes hours later and the file was edited in between. Other
- * lines come from linecache, which serves notebooks (IPython puts its cells there) and
- * whoever registered the source of an exec.
+ * The text is taken when the function is decorated: what runs is what was imported, also where
+ * the first compile comes hours later and the file was edited in between. linecache serves
+ * notebooks (IPython puts its cells there) and whoever registered the source of an exec, where
+ * another text may have the same name by then. What nobody has told it is asked of it later.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -159,11 +159,33 @@ is_text_of(PyObject *t, const char *file, long long time, long long size)
     return is;
 }
 
+/* What somebody has told linecache of this file's text, in an entry without a time: new ref to
+ * its lines; NULL: nothing, or a grave exception. Who has not imported linecache told nothing. */
+static PyObject *
+told_lines(const char *file)
+{
+    PyObject *linecache_b = PyDict_GetItemString(PyImport_GetModuleDict(), "linecache");
+    PyObject *cache = linecache_b ? PyObject_GetAttrString(linecache_b, "cache") : NULL;
+    PyObject *entry = cache ? PyMapping_GetItemString(cache, file) : NULL,
+             *lines = NULL;
+    if (!fe_is_grave())
+        PyErr_Clear();
+    if (entry && PyTuple_Check(entry) && PyTuple_Size(entry) > 2 &&
+        PyTuple_GetItem(entry, 1) == Py_None && PyList_Check(PyTuple_GetItem(entry, 2)))
+        lines = Py_NewRef(PyTuple_GetItem(entry, 2));
+    Py_XDECREF(cache);
+    Py_XDECREF(entry);
+    return lines;
+}
+
 int
 fe_function_keep_text(FeFunction *f, PyObject **last)
 {
     enum { LONGEST = 1 << 26 };
     struct stat s;
+    f->text = told_lines(f->file);
+    if (f->text || PyErr_Occurred())
+        return f->text ? 0 : -1;
     int fd = open(f->file, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return 0;
@@ -229,47 +251,29 @@ utf8_lines(PyObject *bytes)
     return lines;
 }
 
-/* Has somebody told linecache the text of this file: an entry without a time? 1, 0, or -1
- * with an exception. */
-static int
-is_registered(PyObject *linecache_b, const char *file)
-{
-    PyObject *cache = PyObject_GetAttrString(linecache_b, "cache");
-    PyObject *entry = cache ? PyMapping_GetItemString(cache, file) : NULL;
-    PyObject *time_b = NULL;
-    if (!entry && fe_is_grave())
-        return Py_XDECREF(cache), -1;
-    PyErr_Clear();
-    if (entry && PyTuple_Check(entry) && PyTuple_Size(entry) > 1)
-        time_b = PyTuple_GetItem(entry, 1);
-    int r = time_b == Py_None;
-    Py_XDECREF(cache);
-    Py_XDECREF(entry);
-    return r;
-}
-
 bool
 fe_text_is_plain(const FeFunction *f)
 {
-    PyObject *linecache_b = PyDict_GetItemString(PyImport_GetModuleDict(), "linecache");
-    int told = linecache_b ? is_registered(linecache_b, f->file) : 0;
+    PyObject *told = told_lines(f->file);
+    bool is = !told && f->text && PyBytes_Check(f->text) &&
+              !asks_for_encoding(PyBytes_AsString(f->text));
+    Py_XDECREF(told);
     PyErr_Clear();
-    return !told && f->text && !asks_for_encoding(PyBytes_AsString(f->text));
+    return is;
 }
 
-/* The file's lines: new ref to a list, or NULL with an exception. Importing linecache for
- * a plain file costs 10 ms, for it loads the tokenizer; and before its import nobody can
- * have told it a text. */
+/* The file's lines: new ref to a list, or NULL with an exception. Of a file linecache may have
+ * been told another text since then. Importing linecache for
+ * a plain file costs 10 ms, for it loads the tokenizer. */
 static PyObject *
 file_lines(FeFunction *f)
 {
-    PyObject *modules_b = PyImport_GetModuleDict();
-    PyObject *linecache_b = PyDict_GetItemString(modules_b, "linecache");
-    int registered = f->text && linecache_b ? is_registered(linecache_b, f->file) : 0;
-    if (registered < 0)
-        return NULL;
-    if (f->text && !registered) {
-        PyObject *lines = utf8_lines(f->text);
+    if (f->text && PyList_Check(f->text))
+        return Py_NewRef(f->text);
+    if (f->text) {
+        PyObject *lines = told_lines(f->file);
+        if (!lines && !PyErr_Occurred())
+            lines = utf8_lines(f->text);
         if (lines || PyErr_Occurred())
             return lines;
     }
