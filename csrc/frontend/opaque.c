@@ -288,7 +288,10 @@ is_our_dict(PyObject *dict)
                         ? PyUnicode_AsUTF8AndSize(name_b, NULL)
                         : NULL;
     PyErr_Clear();
-    return s && !strncmp(s, "tegula.", strlen("tegula."));
+    if (!s || strncmp(s, "tegula.", strlen("tegula.")) != 0)
+        return false;
+    PyObject *m_b = PyDict_GetItemString(PyImport_GetModuleDict(), s);
+    return m_b && PyModule_Check(m_b) && PyModule_GetDict(m_b) == dict;
 }
 
 bool

@@ -529,7 +529,7 @@ def kernel(out):
 
 @pytest.mark.parametrize("edited", ["names['N'] = 5", "names['Plain'].N = 5"])
 @pytest.mark.parametrize(
-    "name", [None, 5, "builtins", "numpy", "collections", "torch.nn"]
+    "name", [None, 5, "builtins", "numpy", "collections", "torch.nn", "tegula.mine"]
 )
 def test_code_that_names_no_module_of_its_own(name, edited):
     """An exec has the name that somebody gives it; a library's is believed of a library."""
