@@ -227,7 +227,8 @@ is_at_home(PyObject *o, PyObject *name)
     PyObject *modules_b = PyImport_GetModuleDict();
     PyObject *m_b = modules_b ? PyDict_GetItemWithError(modules_b, name) : NULL;
     if (!m_b || !PyModule_Check(m_b) || !is_not_hiding(m_b, name))
-        return false;
+        return watch_forget(),
+               false; /* the name may be a str's subclass, which raises */
     if (PyModule_Check(o))
         return m_b == o;
     PyObject *dict_b = PyModule_GetDict(m_b), *globals = watch_look(o, "__globals__");
