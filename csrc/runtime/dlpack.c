@@ -1,7 +1,8 @@
 /* dlpack: any framework's tensor -> address, element type, place.
  *
  *     reader              who                              what it costs
- *     exchange API        torch >= 2.10, tvm-ffi           ~15 ns: a C function
+ *     torch's functions   torch >= 2.10                    ~15 ns: torch.c, after the exchange API
+ *     exchange API        torch >= 2.10, tvm-ffi           ~40 ns: a C function
  *     NumPy's struct      numpy.ndarray and subclasses     ~2 ns: loads
  *     CUDA interface      CuPy, Numba                      ~1 us: a dictionary
  *     data_ptr()          older torch, stand-ins           ~1 us: Python calls

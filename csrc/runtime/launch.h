@@ -290,6 +290,13 @@ typedef enum SetterKind {
     SET_TORCH_DTYPE,     /* warmup only */
     SET_UNKNOWN,         /* no argument */
 } SetterKind;
+/* What torch's numbers mean of tensors of one type, as far as some were seen: torch.c. */
+typedef struct TorchType {
+    uint16_t
+        handle_at;    /* the byte of the object where the at::Tensor is; 0: not known */
+    uint8_t elem[48]; /* 1 + Elem by torch's ScalarType; 0: not seen */
+    uint8_t place[24]; /* DLDeviceType by torch's DeviceType; 0: not seen */
+} TorchType;
 /* How objects of one Python type become arguments. */
 struct Setter {
     PyTypeObject *type; /* owned */
@@ -301,6 +308,7 @@ struct Setter {
     DLDataType dtype;             /* of one tensor the type, */
     Elem elem;                    /* and what it is here */
     const DLPackExchangeAPI *api; /* static data of the framework */
+    TorchType torch;
 };
 
 typedef struct Tensor {
@@ -318,7 +326,8 @@ setter_home(const PyTypeObject *t)
 {
     return (uintptr_t)t / 64 % N_SETTERS;
 }
-Setter *setter_find(State *st, PyObject *x); /* NULL with an exception */
+Setter *setter_find(State *st, PyObject *x);  /* NULL with an exception */
+Setter *setter_known(State *st, PyObject *x); /* NULL: its type was not seen */
 /* The one that stands in its home; NULL: setter_find knows. */
 static inline Setter *
 setter_seen(State *st, PyObject *x)
@@ -364,6 +373,11 @@ int tensor_read(State *st, const Setter *s, PyObject *x, Tensor *out);
 /* The same of what the exchange function of x's framework gave. */
 int tensor_from_dl(State *st, const Setter *s, PyObject *x, const DLTensor *t,
                    Tensor *out);
+/* torch.c: the same tensor as the exchange API gives, sooner. False, without an exception: that is to be
+ * asked. torch_learn: what the exchange API said of x is what torch's numbers of it mean. */
+bool torch_read(const State *st, const TorchType *type, PyObject *x, DLTensor *t,
+                Elem *e);
+void torch_learn(State *st, PyObject *x, const Tensor *t);
 /* x.__dlpack__(), a new reference, and the tensor in such a capsule with its
  * DLPACK_FLAG_*; both NULL with an exception. */
 PyObject *tensor_capsule(State *st, PyObject *x);

@@ -357,15 +357,17 @@ hold(Call *c, PyObject *capsule)
 
 /* What quick_tensor takes for known. */
 static void
-note_elem(State *st, PyObject *x, Elem e)
+note_tensor(State *st, PyObject *x, const Tensor *t)
 {
-    Setter *s = setter_seen(st, x);
+    Setter *s = setter_known(st, x);
     if (!s || s->kind != SET_EXCHANGE || !s->api->dltensor_from_py_object_no_sync)
         return;
     s->is_quick = true;
-    s->elem = e;
-    s->dtype = (DLDataType){(uint8_t)elem_info[e].dl_code,
-                            (uint8_t)elem_info[e].dl_bits, 1};
+    s->elem = t->elem;
+    s->dtype = (DLDataType){(uint8_t)elem_info[t->elem].dl_code,
+                            (uint8_t)elem_info[t->elem].dl_bits, 1};
+    if (s->has_negation)
+        torch_learn(st, x, t);
 }
 
 /* known: what the framework said of x already, or NULL. */
@@ -386,7 +388,7 @@ tensor_node(Call *c, const FeParam *p, PyObject *x, const Setter *s,
     }
     if (t.capsule && hold(c, t.capsule))
         return -1;
-    note_elem(c->k->st, x, t.elem);
+    note_tensor(c->k->st, x, &t);
     if (p->has_type) {
         if (!p->is_pointer)
             return PyErr_Format(PyExc_TypeError,
@@ -419,13 +421,15 @@ quick_tensor(Call *c, const FeParam *p, PyObject *x, const Setter *s)
     DLDataType dtype = s->dtype; /* s may move while the tensor is asked */
     Elem elem = s->elem;
     const DLPackExchangeAPI *api = s->api;
-    if (api->dltensor_from_py_object_no_sync(x, &t))
+    bool is_known = s->torch.handle_at && torch_read(c->k->st, &s->torch, x, &t, &elem);
+    if (!is_known && api->dltensor_from_py_object_no_sync(x, &t))
         return unreadable(p, x);
     Place place = {(int32_t)t.device.device_type, t.device.device_id};
-    if (!c->place.type && place.type == kDLCUDA)
+    if (!c->place.type &&
+        (place.type == kDLCUDA || (place.type == kDLCPU && !place.index)))
         c->place = place, c->api = api, c->tensor = x;
     Span *span = &c->span[c->n];
-    if (memcmp(&t.dtype, &dtype, sizeof dtype) ||
+    if ((!is_known && memcmp(&t.dtype, &dtype, sizeof dtype)) ||
         memcmp(&place, &c->place, sizeof place) || !span_quickly(&t, span) || !t.ndim ||
         t.shape[t.ndim - 1] < 2 || !(t.strides[t.ndim - 1] & 1)) {
         s = setter_of(c->k->st, x);
@@ -678,10 +682,10 @@ call_bind(Call *c, PyObject *const *args, Py_ssize_t n_args, PyObject *kwnames)
             r = 0, add_node(c, seen[i].code, seen[i].bits, x);
         else if (Py_TYPE(x) == &PyLong_Type)
             r = fresh_int(c, p, x, &seen[i]);
-        else if ((s = setter_seen(c->k->st, x)) && s->is_quick)
-            r = quick_tensor(c, p, x, s);
+        else if (!(s = setter_of(c->k->st, x)))
+            r = -1;
         else
-            r = call_classify(c, i);
+            r = s->is_quick ? quick_tensor(c, p, x, s) : call_classify(c, i);
         if (r)
             return -1;
     }

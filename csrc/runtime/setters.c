@@ -215,6 +215,13 @@ slot_of(State *st, const PyTypeObject *t)
 }
 
 Setter *
+setter_known(State *st, PyObject *x)
+{
+    Setter *s = slot_of(st, Py_TYPE(x));
+    return s->type == Py_TYPE(x) ? s : NULL;
+}
+
+Setter *
 setter_find(State *st, PyObject *x)
 {
     PyTypeObject *t = Py_TYPE(x);
@@ -246,6 +253,8 @@ setters_free(State *st)
         Py_XDECREF((PyObject *)st->setters[i].type);
     free(st->setters);
     st->setters = NULL;
+    free(st->torch_calls);
+    st->torch_calls = NULL;
 }
 
 int

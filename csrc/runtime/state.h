@@ -12,7 +12,8 @@
 #include "base/base.h"
 
 typedef struct Setter Setter; /* runtime/launch.h */
-typedef struct Cuda Cuda;     /* runtime/runtime.h */
+typedef struct TorchCalls TorchCalls;
+typedef struct Cuda Cuda; /* runtime/runtime.h */
 
 enum { N_SETTERS = 64 }; /* Python types of arguments remembered; a power of two */
 
@@ -51,8 +52,10 @@ typedef struct State {
         *held; /* capsules of launches that a GPU may still be at: cuda_launch.c */
     bool lacks_cuda; /* cuda_if_any looked for one in vain */
     const struct DLPackExchangeAPI
-        *torch_api;       /* static data of torch's; NULL: none, or ... */
-    bool has_asked_torch; /* ... not asked yet: tensor.c */
+        *torch_api;          /* static data of torch's; NULL: none, or ... */
+    bool has_asked_torch;    /* ... not asked yet: tensor.c */
+    TorchCalls *torch_calls; /* owned; NULL: torch lacks some, or ... */
+    bool has_asked_calls;    /* ... not asked yet: torch.c */
     enum { DRIVER_UNKNOWN, DRIVER_HOST, DRIVER_CUDA } active; /* tegula.driver.active */
     /* Counts what may change a function of the language, or a kernel's: a name of a module of
      * the language was bound, somebody was given its dict, or the function of a kernel. */

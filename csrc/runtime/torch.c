@@ -1,0 +1,125 @@
+/* torch: a tensor of torch's by the C functions that torch promises to keep.
+ *
+ *     by the exchange API (dlpack.c)   457 instructions: pybind11 unpacks the object and takes the
+ *                                      GIL, which the thread has, before the tensor is looked at
+ *     here                             160
+ *
+ * The functions (torch/csrc/stable/c/shim.h and inductor/aoti_torch/c/shim.h) take the address of an
+ * at::Tensor. That is a word of the Python object; which one is found by x._cdata, which says what
+ * stands in it.
+ *
+ * 1. torch's numbers of element types and devices mean what the exchange API said of a tensor that had
+ *    them, and its address was the same. What nothing was learned of is asked of the exchange API.
+ * 2. Nothing is kept of a tensor: x.data = y, resize_() and set_() change what it is.
+ */
+#include "runtime/launch.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+
+/* Each 0, or the number of an error, whose text torch writes to its log. */
+struct TorchCalls {
+    int (*data)(void *tensor, void **out);
+    int (*dtype)(void *tensor, int32_t *out);
+    int (*device_type)(void *tensor, int32_t *out);
+    int (*device_index)(void *tensor, int32_t *out);
+    int (*dim)(void *tensor, int64_t *out);
+    int (*sizes)(void *tensor, int64_t **out);
+    int (*strides)(void *tensor, int64_t **out);
+};
+
+static const char *const names[] = {
+    "torch_get_mutable_data_ptr",  "aoti_torch_get_dtype", "aoti_torch_get_device_type",
+    "aoti_torch_get_device_index", "aoti_torch_get_dim",   "aoti_torch_get_sizes",
+    "aoti_torch_get_strides",
+};
+_Static_assert(sizeof(struct TorchCalls) == COUNT(names) * sizeof(void *),
+               "names are the functions in their order");
+
+/* Of the torch that this process has; NULL where it lacks one of them. Asked once. */
+static const TorchCalls *
+calls_of(State *st)
+{
+    if (st->has_asked_calls)
+        return st->torch_calls;
+    st->has_asked_calls = true;
+    void *lib = dlopen("libtorch_cpu.so", RTLD_LAZY | RTLD_NOLOAD),
+         *found[COUNT(names)];
+    for (size_t i = 0; i < COUNT(names); i++)
+        if (!lib || !(found[i] = dlsym(lib, names[i])))
+            return NULL;
+    if ((st->torch_calls = malloc(sizeof *st->torch_calls)))
+        memcpy(st->torch_calls, found, sizeof found);
+    return st->torch_calls;
+}
+
+/* Which word of x the at::Tensor is: the only one with what _cdata says; 0: none. */
+static uint16_t
+find_handle(PyObject *x)
+{
+    PyObject *size = PyObject_GetAttrString((PyObject *)Py_TYPE(x), "__basicsize__"),
+             *cdata = size ? PyObject_GetAttrString(x, "_cdata") : NULL;
+    const void *impl = cdata && PyLong_Check(cdata) ? PyLong_AsVoidPtr(cdata) : NULL;
+    size_t n = impl ? PyLong_AsSize_t(size) : 0, at = 0, n_found = 0;
+    if (PyErr_Occurred())
+        n = 0;
+    for (size_t i = sizeof(PyObject); i + sizeof impl <= MIN(n, UINT16_MAX);
+         i += sizeof impl)
+        if (!memcmp((char *)x + i, &impl, sizeof impl))
+            at = i, n_found++;
+    PyErr_Clear();
+    Py_XDECREF(size);
+    Py_XDECREF(cdata);
+    return n_found == 1 ? (uint16_t)at : 0;
+}
+
+/* What torch says of its number of x's element type and of x's device, if it is known. */
+static bool
+kinds_of(const TorchCalls *f, const TorchType *known, void *handle, int32_t *dtype,
+         int32_t *device)
+{
+    return !f->dtype(handle, dtype) && (uint32_t)*dtype < COUNT(known->elem) &&
+           !f->device_type(handle, device) && (uint32_t)*device < COUNT(known->place);
+}
+
+void
+torch_learn(State *st, PyObject *x, const Tensor *t)
+{
+    const TorchCalls *f = calls_of(st);
+    Setter *s = f ? setter_known(st, x) : NULL;
+    uint16_t at = !s ? 0 : s->torch.handle_at ? s->torch.handle_at : find_handle(x);
+    void *handle = (char *)x + at, *data;
+    int32_t dtype, device;
+    if (at && kinds_of(f, &s->torch, handle, &dtype, &device) &&
+        !f->data(handle, &data) && (uint64_t)(uintptr_t)data == t->address &&
+        (s = setter_known(st, x))) { /* x may run Python, when it is asked */
+        s->torch.handle_at = at;
+        s->torch.elem[dtype] = (uint8_t)(1 + t->elem);
+        s->torch.place[device] = (uint8_t)t->place.type;
+    }
+    PyErr_Clear();
+}
+
+bool
+torch_read(const State *st, const TorchType *type, PyObject *x, DLTensor *t, Elem *e)
+{
+    const TorchCalls *f = st->torch_calls;
+    void *handle = (char *)x + type->handle_at;
+    int32_t dtype, device, index;
+    int64_t n;
+    if (!kinds_of(f, type, handle, &dtype, &device) || !type->elem[dtype] ||
+        !type->place[device])
+        return PyErr_Clear(), false;
+    *e = (Elem)(type->elem[dtype] - 1);
+    t->dtype = (DLDataType){(uint8_t)elem_info[*e].dl_code,
+                            (uint8_t)elem_info[*e].dl_bits, 1};
+    t->device.device_type = (DLDeviceType)type->place[device];
+    t->byte_offset = 0;
+    if (f->device_index(handle, &index) || f->data(handle, &t->data) ||
+        f->dim(handle, &n) || f->sizes(handle, &t->shape) ||
+        f->strides(handle, &t->strides))
+        return PyErr_Clear(), false;
+    t->device.device_id = MAX(index, 0); /* -1 where there is no other */
+    t->ndim = (int32_t)n;
+    return true;
+}
