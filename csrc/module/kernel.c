@@ -112,6 +112,8 @@ kernel_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(k->hooks);
     Py_VISIT(k->last);
     int r = cache_traverse(k, visit, arg);
+    for (int i = 0; !r && k->f && k->seen && i < k->f->n_params; i++)
+        r = seen_traverse(&k->seen[i], visit, arg);
     return r || !k->f ? r : fe_function_traverse(k->f, visit, arg);
 }
 
@@ -124,6 +126,8 @@ kernel_clear(PyObject *self)
     Py_CLEAR(k->last);
     Py_CLEAR(k->last_sides);
     Py_CLEAR(k->ordered);
+    for (int i = 0; k->f && k->seen && i < k->f->n_params; i++)
+        seen_clear(&k->seen[i]);
     cache_clear(k);
     return 0;
 }
@@ -135,8 +139,6 @@ kernel_dealloc(PyObject *self)
     Kernel *k = (Kernel *)self;
     PyObject_GC_UnTrack(self);
     kernel_clear(self);
-    for (int i = 0; k->f && k->seen && i < k->f->n_params; i++)
-        Py_XDECREF(k->seen[i].x);
     PyMem_Free(k->seen);
     if (k->f)
         fe_function_free(k->f);

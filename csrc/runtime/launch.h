@@ -185,12 +185,13 @@ typedef struct Table {
 /* A compile under way, so that a second thread waits for it: cache.c. */
 typedef struct Pending Pending;
 
-/* The integer that a parameter was given last, which cannot change, and its node. */
-typedef struct SeenInt {
+/* What a parameter was given last: the integer, which cannot change, and its node. */
+typedef struct Seen {
     PyObject *x; /* of Python's own type; owned; NULL: none yet */
     uint64_t bits;
     uint32_t code;
-} SeenInt;
+    struct SeenDescriptor *descriptor; /* owned; NULL: none yet: descriptors.c */
+} Seen;
 
 struct Kernel {
     PyObject_HEAD State *st; /* the type keeps the module alive */
@@ -198,7 +199,7 @@ struct Kernel {
     PyObject **names;        /* of the parameters, interned; owned by f */
     uint16_t *truth_mask; /* FACT_* a launch may tell the compiler, by parameter; just
                                        TRUTH_BITS: it takes what it is given as it is */
-    SeenInt *seen;        /* by parameter */
+    Seen *seen;           /* by parameter */
     PyObject *ordered;    /* keywords of a call that had the parameters in their order,
                                        n_ordered by position ahead of them; owned or NULL */
     Py_ssize_t n_ordered;
@@ -309,6 +310,9 @@ struct Setter {
     Elem elem;                    /* and what it is here */
     const DLPackExchangeAPI *api; /* static data of the framework */
     TorchType torch;
+    uint16_t
+        field_at[6]; /* DESCRIPTOR: bytes of the object, as descriptors.c has them; 0:
+                              its class has no such slots */
 };
 
 typedef struct Tensor {
@@ -414,6 +418,9 @@ int tensors_wait(State *st, const Call *c, void *stream);
 /* SHARE_FACTS of a call on CPUs. */
 void call_note_sharing(Call *c);
 
+/* The byte of x from which on the word stands, if it does at one place; 0; -1 with an exception. */
+int object_find(PyObject *x, const void *word);
+
 /* ---- bind.c, nodes.c, key.c: arguments -> nodes -> key --------------------------------------------------- */
 /* Starts a call of k: its target is what TEGULA_TARGET asks for. */
 static inline void
@@ -463,8 +470,27 @@ void call_specs(const Call *c, ArgSpec *out);
  * the caller adds. 0, or -1 with an exception. */
 int call_argument(Call *c, const FeParam *p, PyObject *x);
 int call_tuple(Call *c, PyObject *x);
+int call_int(Call *c, const FeParam *p, PyObject *x); /* of an integer */
+static inline void
+call_add(Call *c, uint32_t code, uint64_t bits, PyObject *value)
+{
+    int i = c->n++;
+    c->code[i] = code;
+    c->bits[i] = bits;
+    c->value[i] = value;
+}
+int call_too_many(void); /* sets the exception: always -1 */
 /* Adds the node of a constant (borrowed). 0, or -1 with an exception. */
 int constant_node(Call *c, PyObject *value);
+
+/* ---- descriptors.c: TensorDescriptor ----------------------------------------------------------------- */
+/* Adds its nodes; seen: the parameter's, or NULL. 0, or -1 with an exception. */
+int call_descriptor(Call *c, const FeParam *p, PyObject *x, const Setter *s,
+                    Seen *seen);
+/* Where x's class keeps its fields. 0, or -1 with an exception: of Ctrl-C. */
+int descriptor_slots(const State *st, PyObject *x, uint16_t at[6]);
+int seen_traverse(const Seen *seen, visitproc visit, void *arg);
+void seen_clear(Seen *seen);
 
 /* ---- options.c ------------------------------------------------------------------------------- */
 const char *const *option_list(void); /* the names of options.def, then NULL */

@@ -11,17 +11,8 @@
 
 #include <math.h>
 
-static inline void
-add_node(Call *c, uint32_t code, uint64_t bits, PyObject *value)
-{
-    int i = c->n++;
-    c->code[i] = code;
-    c->bits[i] = bits;
-    c->value[i] = value;
-}
-
-static int
-too_many(void)
+int
+call_too_many(void)
 {
     PyErr_Format(PyExc_ValueError,
                  "a kernel takes at most %d values, those in tuples "
@@ -34,19 +25,19 @@ int
 constant_node(Call *c, PyObject *value)
 {
     if (c->n >= MAX_NODES)
-        return too_many();
+        return call_too_many();
     if (value == Py_None) {
-        add_node(c, CODE(NODE_NONE, 0, 0), 0, value);
+        call_add(c, CODE(NODE_NONE, 0, 0), 0, value);
     } else if (PyLong_CheckExact(value)) {
         int over;
         long long v = PyLong_AsLongLongAndOverflow(value, &over);
-        add_node(c, CODE(over ? NODE_CONST_OBJECT : NODE_CONST_INT, 0, 0),
+        call_add(c, CODE(over ? NODE_CONST_OBJECT : NODE_CONST_INT, 0, 0),
                  over ? 0 : (uint64_t)v, value);
     } else if (PyBool_Check(value)) {
-        add_node(c, CODE(NODE_CONST_BOOL, 0, 0), value == Py_True, value);
+        call_add(c, CODE(NODE_CONST_BOOL, 0, 0), value == Py_True, value);
     } else if (PyFloat_CheckExact(value)) {
         uint64_t bits = bits_of_f64(PyFloat_AsDouble(value));
-        add_node(c, CODE(NODE_CONST_FLOAT, 0, 0), bits, value);
+        call_add(c, CODE(NODE_CONST_FLOAT, 0, 0), bits, value);
     } else {
         Setter *s = setter_of(c->k->st, value);
         if (!s)
@@ -69,7 +60,7 @@ constant_node(Call *c, PyObject *value)
             Py_LeaveRecursiveCall();
             return r;
         }
-        add_node(c, CODE(NODE_CONST_OBJECT, 0, 0), 0, value);
+        call_add(c, CODE(NODE_CONST_OBJECT, 0, 0), 0, value);
     }
     return 0;
 }
@@ -89,7 +80,7 @@ float_node(Call *c, const FeParam *p, PyObject *x)
     uint64_t bits = e == E_F32   ? bits_of_f32((float)d)
                     : e == E_F64 ? bits_of_f64(d)
                                  : elem_from_double(e, d);
-    add_node(c, CODE(NODE_SCALAR, e, 0), bits, x);
+    call_add(c, CODE(NODE_SCALAR, e, 0), bits, x);
     return 0;
 }
 
@@ -100,7 +91,7 @@ typed_int(Call *c, const FeParam *p, PyObject *x, uint64_t v, bool is_negative)
     Elem e = p->elem;
     if (p->is_pointer) {
         c->span[c->n] = (Span){v, v + 1};
-        add_node(c, CODE(NODE_POINTER, e, truth_of_bits(v)), v, x);
+        call_add(c, CODE(NODE_POINTER, e, truth_of_bits(v)), v, x);
         return 0;
     }
     if (elem_is_float(e))
@@ -119,7 +110,7 @@ typed_int(Call *c, const FeParam *p, PyObject *x, uint64_t v, bool is_negative)
                                 elem_info[e].tl),
                    -1;
     }
-    add_node(c, CODE(NODE_SCALAR, e, e == E_I1 ? 0 : truth_of_int(v, is_negative)), v,
+    call_add(c, CODE(NODE_SCALAR, e, e == E_I1 ? 0 : truth_of_int(v, is_negative)), v,
              x);
     return 0;
 }
@@ -142,12 +133,12 @@ unusual_int(Call *c, const FeParam *p, PyObject *x)
     }
     if (p->has_type)
         return typed_int(c, p, x, v, s < 0 && !over);
-    add_node(c, CODE(NODE_SCALAR, E_U64, truth_of_int(v, false)), v, x);
+    call_add(c, CODE(NODE_SCALAR, E_U64, truth_of_int(v, false)), v, x);
     return 0;
 }
 
-static inline int
-int_node(Call *c, const FeParam *p, PyObject *x)
+int
+call_int(Call *c, const FeParam *p, PyObject *x)
 {
     int over;
     long long s = PyLong_AsLongLongAndOverflow(x, &over);
@@ -156,7 +147,7 @@ int_node(Call *c, const FeParam *p, PyObject *x)
     uint64_t v = (uint64_t)s;
     Elem e = s == (int32_t)s ? E_I32 : E_I64;
     unsigned truth = truth_of_int(v, s < 0) | (v == 1 ? FACT_EQ1 : 0u);
-    add_node(c, CODE(NODE_SCALAR, e, truth), v, x);
+    call_add(c, CODE(NODE_SCALAR, e, truth), v, x);
     return 0;
 }
 
@@ -165,7 +156,7 @@ bool_node(Call *c, const FeParam *p, PyObject *x)
 {
     if (p->has_type && (p->is_pointer || p->elem != E_I1))
         return typed_int(c, p, x, x == Py_True, false);
-    add_node(c, CODE(NODE_SCALAR, E_I1, 0), x == Py_True, x);
+    call_add(c, CODE(NODE_SCALAR, E_I1, 0), x == Py_True, x);
     return 0;
 }
 
@@ -407,7 +398,7 @@ tensor_node(Call *c, const FeParam *p, PyObject *x, const Setter *s,
     }
     unsigned truth = truth_of_bits(t.address) | (t.read_only ? NODE_READ_ONLY : 0);
     c->span[c->n] = t.span;
-    add_node(c, CODE(NODE_POINTER, t.elem, truth), t.address, x);
+    call_add(c, CODE(NODE_POINTER, t.elem, truth), t.address, x);
     return 0;
 }
 
@@ -435,7 +426,7 @@ quick_tensor(Call *c, const FeParam *p, PyObject *x, const Setter *s)
         s = setter_of(c->k->st, x);
         return s ? tensor_node(c, p, x, s, &t) : -1;
     }
-    add_node(c, CODE(NODE_POINTER, elem, truth_of_bits(span->low)), span->low, x);
+    call_add(c, CODE(NODE_POINTER, elem, truth_of_bits(span->low)), span->low, x);
     return 0;
 }
 
@@ -444,8 +435,8 @@ call_tuple(Call *c, PyObject *x)
 {
     Py_ssize_t n = PyTuple_Size(x);
     if (n > MAX_NODES || c->n + n + 1 > MAX_NODES)
-        return too_many();
-    add_node(c, CODE(NODE_TUPLE, n, 0), 0, x);
+        return call_too_many();
+    call_add(c, CODE(NODE_TUPLE, n, 0), 0, x);
     return 0;
 }
 
@@ -460,86 +451,6 @@ tuple_node(Call *c, const FeParam *p, PyObject *x)
     return 0;
 }
 
-/* How many sides a descriptor's list has; it keeps what is in it. -1 with an exception. */
-static int
-descriptor_list(const FeParam *p, PyObject *list, PyObject *name)
-{
-    bool ok = PyTuple_Check(list) || PyList_Check(list);
-    Py_ssize_t n = !ok                   ? -1
-                   : PyTuple_Check(list) ? PyTuple_Size(list)
-                                         : PyList_Size(list);
-    if (n >= 1 && n <= MAX_RANK)
-        return (int)n;
-    return PyErr_Format(
-               PyExc_TypeError,
-               "argument '%U': %U must be a list or tuple of 1 to %d integers, "
-               "not %R",
-               p->name, name, MAX_RANK, list),
-           -1;
-}
-
-/* The integers of one list of a descriptor as nodes, constants from side `constant` on. */
-static int
-descriptor_ints(Call *c, const FeParam *p, PyObject *list, PyObject *name, int rank,
-                int constant)
-{
-    int n = descriptor_list(p, list, name);
-    if (n >= 0 && n != rank)
-        return PyErr_Format(PyExc_ValueError,
-                            "argument '%U': %U has %d sides, block_shape has %d",
-                            p->name, name, n, rank),
-               -1;
-    bool is_tuple = PyTuple_Check(list);
-    for (int i = 0; i < n; i++) {
-        PyObject *x = is_tuple ? PyTuple_GetItem(list, i) : PyList_GetItem(list, i);
-        if (!x)
-            return -1;
-        if (!PyLong_Check(x))
-            return PyErr_Format(PyExc_TypeError,
-                                "argument '%U': %U must be integers, not %R", p->name,
-                                name, x),
-                   -1;
-        if (i >= constant ? constant_node(c, x) : int_node(c, p, x))
-            return -1;
-    }
-    return n < 0 ? -1 : 0;
-}
-
-/* A TensorDescriptor is a tuple of its type: base, then shape, strides and block_shape side
- * by side, then padding and round_f32_to_tf32. Strides end with the constant 1, and the sides of a block are
- * constants. Its fields live as long as it does: what is read here is kept by the lists it holds. */
-static int
-descriptor_node(Call *c, const FeParam *p, PyObject *x)
-{
-    const State *st = c->k->st;
-    PyObject *const names[] = {st->str_base,        st->str_shape,   st->str_strides,
-                               st->str_block_shape, st->str_padding, st->str_rounds};
-    enum { BASE, SHAPE, STRIDES, BLOCK, PADDING, ROUNDS, N_FIELD };
-    PyObject *field[N_FIELD] = {NULL};
-    int rank, r = -1;
-    for (int i = 0; i < N_FIELD; i++)
-        if (!(field[i] = PyObject_GetAttr(x, names[i])))
-            goto done;
-    rank = descriptor_list(p, field[BLOCK], names[BLOCK]);
-    if (rank < 0)
-        goto done;
-    if (c->n + 3 * rank + 4 > MAX_NODES) {
-        too_many();
-        goto done;
-    }
-    add_node(c, CODE(NODE_TUPLE, 3 * rank + 3, 0), 0, x);
-    const int constant[] = {[SHAPE] = rank, [STRIDES] = rank - 1, [BLOCK] = 0};
-    r = call_argument(c, p, field[BASE]);
-    for (int i = SHAPE; !r && i <= BLOCK; i++)
-        r = descriptor_ints(c, p, field[i], names[i], rank, constant[i]);
-    for (int i = PADDING; !r && i <= ROUNDS; i++)
-        r = constant_node(c, field[i]);
-done:
-    for (int i = 0; i < N_FIELD; i++)
-        Py_XDECREF(field[i]); /* x holds them */
-    return r;
-}
-
 /* An argument that a standard type stands behind: numpy's scalars. */
 static int
 converted_node(Call *c, const FeParam *p, PyObject *x, const Setter *s)
@@ -550,7 +461,7 @@ converted_node(Call *c, const FeParam *p, PyObject *x, const Setter *s)
     if (!plain)
         return -1;
     int r = PyBool_Check(plain)    ? bool_node(c, p, plain)
-            : PyLong_Check(plain)  ? int_node(c, p, plain)
+            : PyLong_Check(plain)  ? call_int(c, p, plain)
             : PyFloat_Check(plain) ? float_node(c, p, plain)
                                    : -2;
     if (r == -2)
@@ -572,7 +483,7 @@ dtype_node(Call *c, const FeParam *p, PyObject *x)
     if (p->has_type && p->is_pointer)
         e = p->elem;
     c->span[c->n] = (Span){0, 0};
-    add_node(c, CODE(NODE_POINTER, e, ALIGN_FACTS), 0, x);
+    call_add(c, CODE(NODE_POINTER, e, ALIGN_FACTS), 0, x);
     return 0;
 }
 
@@ -601,10 +512,12 @@ int
 call_argument(Call *c, const FeParam *p, PyObject *x)
 {
     if (c->n >= MAX_NODES)
-        return too_many();
+        return call_too_many();
     Setter *s = setter_of(c->k->st, x);
     if (!s)
         return -1;
+    if (s->is_quick && !p->has_type)
+        return quick_tensor(c, p, x, s);
     switch (s->kind) {
     case SET_EXCHANGE:
     case SET_NUMPY:
@@ -612,14 +525,14 @@ call_argument(Call *c, const FeParam *p, PyObject *x)
     case SET_DATA_PTR:
     case SET_DLPACK:
     case SET_ARRAY_INTERFACE: return tensor_node(c, p, x, s, NULL);
-    case SET_INT: return int_node(c, p, x);
+    case SET_INT: return call_int(c, p, x);
     case SET_FLOAT: return float_node(c, p, x);
     case SET_BOOL: return bool_node(c, p, x);
     case SET_NONE:
     case SET_CONSTEXPR:
     case SET_OBJECT: return constant_node(c, x);
     case SET_TUPLE: return tuple_node(c, p, x);
-    case SET_DESCRIPTOR: return descriptor_node(c, p, x);
+    case SET_DESCRIPTOR: return call_descriptor(c, p, x, s, NULL);
     case SET_INDEX:
     case SET_REAL: return converted_node(c, p, x, s);
     case SET_TORCH_DTYPE:
@@ -654,12 +567,14 @@ call_classify(Call *c, int i)
 
 /* An integer for a parameter that takes any, which is kept with its node. */
 static inline int
-fresh_int(Call *c, const FeParam *p, PyObject *x, SeenInt *seen)
+fresh_int(Call *c, const FeParam *p, PyObject *x, Seen *seen)
 {
-    if (int_node(c, p, x))
+    if (call_int(c, p, x))
         return -1;
     PyObject *old = seen->x;
-    *seen = (SeenInt){Py_NewRef(x), c->bits[c->n - 1], c->code[c->n - 1]};
+    seen->x = Py_NewRef(x);
+    seen->bits = c->bits[c->n - 1];
+    seen->code = c->code[c->n - 1];
     Py_XDECREF(old);
     return 0;
 }
@@ -671,7 +586,7 @@ call_bind(Call *c, PyObject *const *args, Py_ssize_t n_args, PyObject *kwnames)
         return -1;
     const FeParam *p = c->k->f->params;
     const uint16_t *mask = c->k->truth_mask;
-    SeenInt *seen = c->k->seen;
+    Seen *seen = c->k->seen;
     for (int i = 0, n = c->k->f->n_params; i < n; i++, p++) {
         PyObject *x = c->arg[i];
         const Setter *s;
@@ -679,13 +594,15 @@ call_bind(Call *c, PyObject *const *args, Py_ssize_t n_args, PyObject *kwnames)
         if (mask[i] != TRUTH_BITS || c->n >= MAX_NODES)
             r = call_classify(c, i);
         else if (x == seen[i].x)
-            r = 0, add_node(c, seen[i].code, seen[i].bits, x);
+            r = 0, call_add(c, seen[i].code, seen[i].bits, x);
         else if (Py_TYPE(x) == &PyLong_Type)
             r = fresh_int(c, p, x, &seen[i]);
         else if (!(s = setter_of(c->k->st, x)))
             r = -1;
         else
-            r = s->is_quick ? quick_tensor(c, p, x, s) : call_classify(c, i);
+            r = s->is_quick                 ? quick_tensor(c, p, x, s)
+                : s->kind == SET_DESCRIPTOR ? call_descriptor(c, p, x, s, &seen[i])
+                                            : call_classify(c, i);
         if (r)
             return -1;
     }

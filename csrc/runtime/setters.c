@@ -47,6 +47,21 @@ exchange_api(PyTypeObject *t)
     return api;
 }
 
+int
+object_find(PyObject *x, const void *word)
+{
+    PyObject *size = PyObject_GetAttrString((PyObject *)Py_TYPE(x), "__basicsize__");
+    size_t n = size ? PyLong_AsSize_t(size) : 0, at = 0, n_found = 0;
+    Py_XDECREF(size);
+    if (PyErr_Occurred())
+        return -1;
+    for (size_t i = sizeof(PyObject); i + sizeof word <= MIN(n, UINT16_MAX);
+         i += sizeof word)
+        if (!memcmp((char *)x + i, &word, sizeof word))
+            at = i, n_found++;
+    return n_found == 1 ? (int)at : 0;
+}
+
 bool
 type_derives_from(PyTypeObject *t, const char *module, const char *name)
 {
@@ -167,8 +182,10 @@ choose_setter(State *st, PyObject *x, Setter *s)
     if (type_derives_from(t, "numpy", "generic"))
         return s->kind = PyIndex_Check(x) ? SET_INDEX : SET_REAL, 0;
     int r = has(x, "__tegula_descriptor__");
+    if (r > 0)
+        return s->kind = SET_DESCRIPTOR, descriptor_slots(st, x, s->field_at);
     if (r)
-        return chosen(s, r, SET_DESCRIPTOR);
+        return r;
     /* JAX: of one class wherever they live, so what an array on a GPU has may not decide. */
     s->is_immutable = immutable_library(t);
     if (s->is_immutable && (r = has(x, "__dlpack__")))

@@ -53,28 +53,20 @@ calls_of(State *st)
     return st->torch_calls;
 }
 
-/* Which word of x the at::Tensor is: the only one with what _cdata says; 0: none. */
+/* Which word of x the at::Tensor is: the one with what _cdata says; 0: none. */
 static uint16_t
 find_handle(PyObject *x)
 {
-    PyObject *size = PyObject_GetAttrString((PyObject *)Py_TYPE(x), "__basicsize__"),
-             *cdata = size ? PyObject_GetAttrString(x, "_cdata") : NULL;
-    const void *impl = cdata && PyLong_Check(cdata) ? PyLong_AsVoidPtr(cdata) : NULL;
-    size_t n = impl ? PyLong_AsSize_t(size) : 0, at = 0, n_found = 0;
-    if (PyErr_Occurred())
-        n = 0;
-    for (size_t i = sizeof(PyObject); i + sizeof impl <= MIN(n, UINT16_MAX);
-         i += sizeof impl)
-        if (!memcmp((char *)x + i, &impl, sizeof impl))
-            at = i, n_found++;
+    PyObject *cdata = PyObject_GetAttrString(x, "_cdata");
+    void *impl = cdata && PyLong_Check(cdata) ? PyLong_AsVoidPtr(cdata) : NULL;
+    int at = impl ? object_find(x, impl) : 0;
     PyErr_Clear();
-    Py_XDECREF(size);
     Py_XDECREF(cdata);
-    return n_found == 1 ? (uint16_t)at : 0;
+    return (uint16_t)MAX(at, 0);
 }
 
 /* What torch says of its number of x's element type and of x's device, if it is known. */
-static bool
+static inline bool
 kinds_of(const TorchCalls *f, const TorchType *known, void *handle, int32_t *dtype,
          int32_t *device)
 {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 
 def _itemsize(base: Any) -> int:
@@ -59,8 +59,20 @@ def _strides(base: Any) -> tuple[int, ...]:
     return tuple(n // size for n in strides)
 
 
-@dataclass
-class TensorDescriptor:
+class _Open:
+    """Gives descriptors a __dict__, and the defaults of what was deleted."""
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name in ("padding", "round_f32_to_tf32"):
+                return "zero" if name == "padding" else False
+            text = f"{type(self).__name__!r} object has no attribute {name!r}"
+            raise AttributeError(text, name=name, obj=self)
+
+
+@dataclass(slots=True)  # a launch reads the slots
+class TensorDescriptor(_Open):
     """A tensor with the shape of the blocks that a kernel moves.
 
     base          the tensor; its address is a multiple of 16
