@@ -126,6 +126,7 @@ kernel_clear(PyObject *self)
     Py_CLEAR(k->last);
     Py_CLEAR(k->last_sides);
     Py_CLEAR(k->ordered);
+    options_forget(k);
     for (int i = 0; k->f && k->seen && i < k->f->n_params; i++)
         seen_clear(&k->seen[i]);
     cache_clear(k);

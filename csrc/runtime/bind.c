@@ -92,9 +92,51 @@ is_ordered(Kernel *k, Py_ssize_t n_args, PyObject *kwnames)
             return false;
     }
     PyObject *old = k->ordered;
+    options_forget(k);
     k->ordered = Py_NewRef(kwnames), k->n_ordered = n_args;
     Py_XDECREF(old);
     return true;
+}
+
+void
+options_forget(Kernel *k)
+{
+    for (Py_ssize_t i = 0; i < k->options.n; i++)
+        Py_DECREF(k->options.value[i]); /* integers: no code runs */
+    k->options.n = 0;
+}
+
+static void
+keep_options(Call *c, PyObject *kwnames, PyObject *const *value, Py_ssize_t n,
+             OptWord from)
+{
+    SeenOptions *o = &c->k->options;
+    bool ok = kwnames == c->k->ordered && n <= (Py_ssize_t)COUNT(o->value) &&
+              c->opt.texts == from.texts;
+    for (Py_ssize_t i = 0; ok && i < n; i++)
+        ok = PyLong_CheckExact(value[i]);
+    options_forget(c->k);
+    if (!ok)
+        return;
+    for (Py_ssize_t i = 0; i < n; i++)
+        o->value[i] = Py_NewRef(value[i]);
+    o->n = n, o->from = from, o->to = c->opt, o->debug = c->k->st->config.debug;
+}
+
+/* The keywords of an ordered call from `first` on, n of them. 0, or -1 with an exception. */
+static int
+bind_options(Call *c, PyObject *kwnames, Py_ssize_t first, PyObject *const *value,
+             Py_ssize_t n)
+{
+    const SeenOptions *o = &c->k->options;
+    OptWord from = c->opt;
+    if (o->n == n && !memcmp(o->value, value, (size_t)n * sizeof *value) &&
+        !memcmp(&o->from, &from, sizeof from) && o->debug == c->k->st->config.debug)
+        return c->opt = o->to, 0;
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (bind_unusual(c, PyTuple_GetItem(kwnames, first + i), value[i], -1) < 0)
+            return -1;
+    return keep_options(c, kwnames, value, n, from), 0;
 }
 
 int
@@ -109,12 +151,10 @@ call_bind_names(Call *c, PyObject *const *args, Py_ssize_t n_args, PyObject *kwn
     c->tensor = NULL;
     c->n = 0;
     c->arg = args;
-    if (is_ordered(k, n_args, kwnames)) {
-        for (Py_ssize_t i = n - n_args; i < n_kw; i++)
-            if (bind_unusual(c, PyTuple_GetItem(kwnames, i), args[n_args + i], -1) < 0)
-                return -1;
-        return 0;
-    }
+    if (is_ordered(k, n_args, kwnames))
+        return n_args + n_kw == n
+                   ? 0
+                   : bind_options(c, kwnames, n - n_args, args + n, n_args + n_kw - n);
     c->arg = c->bound;
     if (n_args > n)
         return PyErr_Format(PyExc_TypeError,

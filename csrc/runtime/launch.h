@@ -185,13 +185,21 @@ typedef struct Table {
 /* A compile under way, so that a second thread waits for it: cache.c. */
 typedef struct Pending Pending;
 
-/* What a parameter was given last: the integer, which cannot change, and its node. */
+/* What a parameter was given last that cannot change, and its node. */
 typedef struct Seen {
-    PyObject *x; /* of Python's own type; owned; NULL: none yet */
+    PyObject *x; /* a number, a string or None; owned; NULL: none yet */
     uint64_t bits;
     uint32_t code;
     struct SeenDescriptor *descriptor; /* owned; NULL: none yet: descriptors.c */
 } Seen;
+
+/* The options behind a call's parameters in their order, as they were last: integers. */
+typedef struct SeenOptions {
+    PyObject *value[4]; /* owned */
+    Py_ssize_t n;       /* 0: none */
+    OptWord from, to;   /* Call.opt without them, and with them */
+    bool debug;         /* Config.debug, which debug=0 asks */
+} SeenOptions;
 
 struct Kernel {
     PyObject_HEAD State *st; /* the type keeps the module alive */
@@ -203,6 +211,7 @@ struct Kernel {
     PyObject *ordered;    /* keywords of a call that had the parameters in their order,
                                        n_ordered by position ahead of them; owned or NULL */
     Py_ssize_t n_ordered;
+    SeenOptions options;     /* of such a call */
     PyObject *hooks;         /* list of pre-run hooks; NULL: none yet */
     PyObject *last;          /* what kernel[sides] gave last: given again for the same
                                        sides, as it cannot change; owned or NULL */
@@ -445,6 +454,7 @@ call_done(Call *c)
 /* Binds and classifies: fills c but for target and hash. kwnames may be NULL. 0, or -1 with an exception. */
 int call_bind(Call *c, PyObject *const *args, Py_ssize_t n_args, PyObject *kwnames);
 /* Its two halves: names only; and parameter i, in order. */
+void options_forget(Kernel *k);
 int call_bind_names(Call *c, PyObject *const *args, Py_ssize_t n_args,
                     PyObject *kwnames);
 int call_classify(Call *c, int i);

@@ -565,11 +565,21 @@ call_classify(Call *c, int i)
     return 0;
 }
 
-/* An integer for a parameter that takes any, which is kept with its node. */
-static inline int
-fresh_int(Call *c, const FeParam *p, PyObject *x, Seen *seen)
+/* Can nobody change it, nor what stands behind it? */
+static inline bool
+is_plain(PyObject *x)
 {
-    if (call_int(c, p, x))
+    PyTypeObject *t = Py_TYPE(x);
+    return t == &PyLong_Type || t == &PyBool_Type || t == &PyFloat_Type ||
+           t == &PyUnicode_Type || x == Py_None;
+}
+
+/* What is_plain, for parameter i: it is kept with its node. */
+static int
+fresh_node(Call *c, int i, PyObject *x, Seen *seen)
+{
+    bool is_any = Py_TYPE(x) == &PyLong_Type && c->k->truth_mask[i] == TRUTH_BITS;
+    if (is_any ? call_int(c, &c->k->f->params[i], x) : call_classify(c, i))
         return -1;
     PyObject *old = seen->x;
     seen->x = Py_NewRef(x);
@@ -589,14 +599,16 @@ call_bind(Call *c, PyObject *const *args, Py_ssize_t n_args, PyObject *kwnames)
     Seen *seen = c->k->seen;
     for (int i = 0, n = c->k->f->n_params; i < n; i++, p++) {
         PyObject *x = c->arg[i];
-        const Setter *s;
+        Setter *s;
         int r;
-        if (mask[i] != TRUTH_BITS || c->n >= MAX_NODES)
-            r = call_classify(c, i);
+        if (c->n >= MAX_NODES)
+            r = call_too_many();
         else if (x == seen[i].x)
             r = 0, call_add(c, seen[i].code, seen[i].bits, x);
-        else if (Py_TYPE(x) == &PyLong_Type)
-            r = fresh_int(c, p, x, &seen[i]);
+        else if (is_plain(x))
+            r = fresh_node(c, i, x, &seen[i]);
+        else if (mask[i] != TRUTH_BITS)
+            r = call_classify(c, i);
         else if (!(s = setter_of(c->k->st, x)))
             r = -1;
         else

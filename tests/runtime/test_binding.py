@@ -571,3 +571,41 @@ assert rounds[0] == rounds[1] == rounds[2] and min(rounds[0]), rounds
         env={**os.environ, "PYTHONPATH": path},
     )
     assert done.returncode == 0, done.stderr
+
+
+@tegula.jit
+def put(out, value, c: tl.constexpr):
+    if c is None:
+        tl.store(out, value + 100)
+    elif c == "low":
+        tl.store(out, value + 200)
+    else:
+        tl.store(out, value + c)
+
+
+def test_constants_and_numbers_that_take_turns():
+    out = np.zeros(1, np.float64)
+    big = 10**6
+    rows = [(1, 2), (1, 2.5), (1.5, 2), (True, None), (1, "low"), (big, True), (big, 0)]
+    for value, c in rows + rows[::-1] + rows:
+        for _ in range(2):
+            put[(1,)](out, value, c)
+            add = {None: 100, "low": 200}.get(c, c)
+            assert out[0] == value + add, (value, c)
+    variant = put[(1,)](out, *rows[0])
+    assert put[(1,)](out, *rows[0]) is variant is put[(1,)](out, 1, c=2)
+    assert len({id(put[(1,)](out, 1, c)) for c in (1, 1.0, True, "low", None)}) == 5
+
+
+def test_options_that_take_turns():
+    out = np.zeros(1, np.float32)
+    for warps in (4, 8, 4, 4, 8, 8, 2):
+        v = put[(1,)](out, 1, c=1, num_warps=warps)
+        assert v.metadata.num_warps == warps
+        v = put[(1,)](out, 1, 1, num_stages=warps, num_warps=4)
+        assert (v.metadata.num_stages, v.metadata.num_warps) == (warps, 4)
+        with pytest.raises(AssertionError, match="num_warps"):
+            put[(1,)](out, 1, c=1, num_warps=-warps)
+    for debug in (True, False, 1, 0, True, False):
+        v = put[(1,)](out, 1, c=1, debug=debug)
+        assert v.metadata.debug == bool(debug)
