@@ -386,10 +386,11 @@ int tensor_read(State *st, const Setter *s, PyObject *x, Tensor *out);
 /* The same of what the exchange function of x's framework gave. */
 int tensor_from_dl(State *st, const Setter *s, PyObject *x, const DLTensor *t,
                    Tensor *out);
-/* torch.c: the same tensor as the exchange API gives, sooner. False, without an exception: that is to be
- * asked. torch_learn: what the exchange API said of x is what torch's numbers of it mean. */
-bool torch_read(const State *st, const TorchType *type, PyObject *x, DLTensor *t,
-                Elem *e);
+/* torch.c: what the exchange API says of a tensor, sooner: address, elem, place and span of one that has memory.
+ * False, without an exception: that API is to be asked. torch_learn: what it said of x is what torch's numbers of x
+ * mean. */
+bool torch_read(const State *st, const TorchType *type, PyObject *x, Tensor *out,
+                bool *may_be_negated);
 void torch_learn(State *st, PyObject *x, const Tensor *t);
 /* x.__dlpack__(), a new reference, and the tensor in such a capsule with its
  * DLPACK_FLAG_*; both NULL with an exception. */

@@ -23,14 +23,18 @@ struct TorchCalls {
     int (*dtype)(void *tensor, int32_t *out);
     int (*device_type)(void *tensor, int32_t *out);
     int (*device_index)(void *tensor, int32_t *out);
+    int (*is_dense)(void *tensor, bool *out);
+    int (*count)(void *tensor, int64_t *out);
     int (*dim)(void *tensor, int64_t *out);
     int (*sizes)(void *tensor, int64_t **out);
     int (*strides)(void *tensor, int64_t **out);
 };
 
 static const char *const names[] = {
-    "torch_get_mutable_data_ptr",  "aoti_torch_get_dtype", "aoti_torch_get_device_type",
-    "aoti_torch_get_device_index", "aoti_torch_get_dim",   "aoti_torch_get_sizes",
+    "torch_get_mutable_data_ptr", "aoti_torch_get_dtype",
+    "aoti_torch_get_device_type", "aoti_torch_get_device_index",
+    "aoti_torch_is_contiguous",   "aoti_torch_get_numel",
+    "aoti_torch_get_dim",         "aoti_torch_get_sizes",
     "aoti_torch_get_strides",
 };
 _Static_assert(sizeof(struct TorchCalls) == COUNT(names) * sizeof(void *),
@@ -92,26 +96,52 @@ torch_learn(State *st, PyObject *x, const Tensor *t)
     PyErr_Clear();
 }
 
-bool
-torch_read(const State *st, const TorchType *type, PyObject *x, DLTensor *t, Elem *e)
+/* The memory of an ordinary view. *is_second: it may be every second element of another. */
+static bool
+span_of_view(const TorchCalls *f, void *handle, const Tensor *t, Span *out,
+             bool *is_second)
 {
+    DLTensor v = {.data = (void *)(uintptr_t)t->address,
+                  .dtype.bits = (uint8_t)(8 * elem_info[t->elem].bytes)};
+    int64_t n;
+    if (f->dim(handle, &n) || f->sizes(handle, &v.shape) ||
+        f->strides(handle, &v.strides))
+        return false;
+    v.ndim = (int32_t)MIN(n, MAX_DIMS + 1);
+    *is_second = true;
+    for (int i = 0; i < v.ndim && v.ndim <= MAX_DIMS; i++)
+        *is_second &= !(v.strides[i] % 2 && v.shape[i] > 1);
+    return span_quickly(&v, out);
+}
+
+bool
+torch_read(const State *st, const TorchType *type, PyObject *x, Tensor *out,
+           bool *may_be_negated)
+{
+    enum { FIRST = 4096, ADDRESS_BITS = 57, SIDE_BITS = 40 };
     const TorchCalls *f = st->torch_calls;
-    void *handle = (char *)x + type->handle_at;
+    void *handle = (char *)x + type->handle_at, *data;
     int32_t dtype, device, index;
     int64_t n;
+    bool is_dense;
     if (!kinds_of(f, type, handle, &dtype, &device) || !type->elem[dtype] ||
         !type->place[device])
         return PyErr_Clear(), false;
-    *e = (Elem)(type->elem[dtype] - 1);
-    t->dtype = (DLDataType){(uint8_t)elem_info[*e].dl_code,
-                            (uint8_t)elem_info[*e].dl_bits, 1};
-    t->device.device_type = (DLDeviceType)type->place[device];
-    t->byte_offset = 0;
-    if (f->device_index(handle, &index) || f->data(handle, &t->data) ||
-        f->dim(handle, &n) || f->sizes(handle, &t->shape) ||
-        f->strides(handle, &t->strides))
+    out->elem = (Elem)(type->elem[dtype] - 1);
+    out->place.type = type->place[device];
+    if (f->device_index(handle, &index) || f->data(handle, &data) ||
+        f->is_dense(handle, &is_dense) || f->count(handle, &n))
         return PyErr_Clear(), false;
-    t->device.device_id = MAX(index, 0); /* -1 where there is no other */
-    t->ndim = (int32_t)n;
-    return true;
+    out->place.index = MAX(index, 0); /* -1 where there is no other */
+    out->address = (uint64_t)(uintptr_t)data;
+    if (out->address < FIRST || out->address >> ADDRESS_BITS)
+        return false;
+    bool is_second = n == 1, ok = n > 0 && !(n >> SIDE_BITS);
+    uint64_t bytes = (uint64_t)n * (uint64_t)elem_info[out->elem].bytes;
+    out->span = (Span){out->address, out->address + bytes};
+    if (ok && !is_dense)
+        ok = span_of_view(f, handle, out, &out->span, &is_second) ||
+             (PyErr_Clear(), false);
+    *may_be_negated = is_second && elem_info[out->elem].dl_code == kDLFloat;
+    return ok;
 }

@@ -34,7 +34,7 @@ CAPS = {
     "csrc/module": 1730,
     "csrc/passes": 11010,
     "csrc/ptx": 12330,
-    "csrc/runtime": 10420,
+    "csrc/runtime": 10460,
     "csrc/runtime/emu": 320,
     "csrc/tools": 3050,
     "csrc/tools/ptxsim": 1020,

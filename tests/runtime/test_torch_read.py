@@ -56,6 +56,28 @@ def test_a_tensor_is_read_at_each_launch():
     assert run(x, y) == [0]
 
 
+@triton.jit
+def first(x, y, out):
+    tl.store(out, tl.load(x) + tl.load(y))
+
+
+def test_views_and_single_elements():
+    ramp, out = torch.arange(64.0), torch.zeros(1)
+    part = torch.view_as_real(torch.complex(ramp, -ramp))
+    views = (ramp[5:].view(1, -1), ramp.view(8, 8).t()[1:], ramp[4:][::2], ramp[9:10])
+    views += (ramp[7], ramp[3:4].expand(5), part[5, 1], part[1:, 1], ramp[8:].int())
+    for _ in range(2):
+        for x in views:
+            for y in views:
+                first[(1,)](x, y, out)
+                assert out[0] == x.flatten()[0] + y.flatten()[0]
+    negated = torch.complex(ramp, ramp).conj().imag
+    for x in (negated, negated[:1], negated[3]):
+        for args in ((ramp, x), (x, ramp)):
+            with pytest.raises(TypeError, match="negates its memory"):
+                first[(1,)](*args, out)
+
+
 def test_tensors_that_change_places():
     x, y = full(1), full(4, torch.int32)
     assert run(x, x) == [2]
