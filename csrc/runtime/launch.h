@@ -311,6 +311,7 @@ typedef struct TorchType {
 struct Setter {
     PyTypeObject *type; /* owned */
     SetterKind kind;
+    bool is_plain; /* numbers, strings and None of Python's own: they cannot change */
     bool has_negation;   /* torch: views may turn the sign of what memory holds */
     bool is_immutable;   /* of a library whose arrays never change: JAX */
     bool is_unversioned; /* DLPACK: its __dlpack__ knows no max_version */

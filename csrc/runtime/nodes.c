@@ -379,7 +379,8 @@ tensor_node(Call *c, const FeParam *p, PyObject *x, const Setter *s,
     }
     if (t.capsule && hold(c, t.capsule))
         return -1;
-    note_tensor(c->k->st, x, &t);
+    if (kind == SET_EXCHANGE)
+        note_tensor(c->k->st, x, &t);
     if (p->has_type) {
         if (!p->is_pointer)
             return PyErr_Format(PyExc_TypeError,
@@ -584,15 +585,6 @@ call_classify(Call *c, int i)
     return 0;
 }
 
-/* Can nobody change it, nor what stands behind it? */
-static inline bool
-is_plain(PyObject *x)
-{
-    PyTypeObject *t = Py_TYPE(x);
-    return t == &PyLong_Type || t == &PyBool_Type || t == &PyFloat_Type ||
-           t == &PyUnicode_Type || x == Py_None;
-}
-
 /* What is_plain, for parameter i: it is kept with its node. */
 static int
 fresh_node(Call *c, int i, PyObject *x, Seen *seen)
@@ -624,12 +616,12 @@ call_bind(Call *c, PyObject *const *args, Py_ssize_t n_args, PyObject *kwnames)
             r = call_too_many();
         else if (x == seen[i].x)
             r = 0, call_add(c, seen[i].code, seen[i].bits, x);
-        else if (is_plain(x))
+        else if (!(s = setter_of(c->k->st, x)))
+            r = -1;
+        else if (s->is_plain)
             r = fresh_node(c, i, x, &seen[i]);
         else if (mask[i] != TRUTH_BITS)
             r = call_classify(c, i);
-        else if (!(s = setter_of(c->k->st, x)))
-            r = -1;
         else
             r = s->is_quick                 ? quick_tensor(c, p, x, s)
                 : s->kind == SET_DESCRIPTOR ? call_descriptor(c, p, x, s, &seen[i])

@@ -160,6 +160,8 @@ choose_setter(State *st, PyObject *x, Setter *s)
 {
     PyTypeObject *t = s->type;
     s->api = NULL;
+    s->is_plain = x == Py_None || t == &PyBool_Type || t == &PyLong_Type ||
+                  t == &PyFloat_Type || t == &PyUnicode_Type;
     if (x == Py_None)
         return s->kind = SET_NONE, 0;
     if (PyBool_Check(x))
