@@ -269,7 +269,12 @@ cuda_current_device(Cuda *cu)
 {
     CUcontext now = NULL;
     CUdevice device = 0;
-    if (cu->cuCtxGetCurrent(&now) || !now || cu->cuCtxGetDevice(&device))
+    if (cu->cuCtxGetCurrent(&now) || !now)
+        return 0;
+    for (int i = 0; i < cu->n_devices; i++)
+        if (cu->device[i].primary == now) /* retained, so no other has its address */
+            return i;
+    if (cu->cuCtxGetDevice(&device))
         return 0;
     for (int i = 0; i < cu->n_devices; i++)
         if (cu->device[i].id == device)
