@@ -517,6 +517,105 @@ affine_deep(const Val *v, Affine *out, AffineWraps *wraps)
     return walk_value(&w, v, out);
 }
 
+/* ---- what loops carry ------------------------------------------------------------------------ */
+
+static AffSum
+one_term(AffTerm t)
+{
+    return (AffSum){.n = 1, .term = {t}};
+}
+
+bool
+aff_divide(AffSum *s, int64_t n)
+{
+    bool ok = s->c % n == 0;
+    for (int i = 0; i < s->n; i++)
+        ok = ok && s->term[i].factor % n == 0;
+    for (int i = 0; ok && i < s->n; i++)
+        s->term[i].factor /= n;
+    s->c /= n;
+    return ok;
+}
+
+/* What a loop with a constant step carries is its first, and *by for each (iv - lb). */
+static bool
+unroll_carried(const Val *v, Affine *first, AffSum *by, AffineWraps *wraps)
+{
+    const Op *loop = v->block->owner;
+    Affine back;
+    int64_t step;
+    if (v->def || !loop || loop->op != OP_FOR || !v->index ||
+        !ir_const_as_int(arg(loop, 2), &step) || step <= 0 ||
+        !affine_deep(arg(loop, 2 + v->index), first, wraps) || first->origin ||
+        !affine_deep(arg(loop->regions[0]->last, v->index - 1), &back, wraps) ||
+        back.pointer || (v->type->rank && back.origin != v))
+        return false;
+    *by = back.base;
+    AffSum itself = one_term((AffTerm){-1, v, NULL});
+    if (!v->type->rank && !aff_add(by, &itself, 1))
+        return false;
+    for (int i = 0; i < by->n; i++)
+        if (!is_defined_outside(by->term[i].a, loop->regions[0]) ||
+            (by->term[i].b && !is_defined_outside(by->term[i].b, loop->regions[0])))
+            return false;
+    return aff_divide(by, step);
+}
+
+bool
+affine_unroll(Affine *a, AffineWraps *wraps)
+{
+    const Val *v = a->origin;
+    Affine first, lb;
+    AffSum by;
+    if (!unroll_carried(v, &first, &by, wraps) ||
+        !affine_deep(arg(v->block->owner, 0), &lb, wraps))
+        return false;
+    AffSum turns = one_term((AffTerm){1, v->block->args[0], NULL});
+    a->origin = NULL;
+    a->pointer = first.pointer;
+    return aff_add(&turns, &lb.base, -1) && aff_add(&a->base, &first.base, 1) &&
+           aff_add_product(&a->base, &by, &turns);
+}
+
+/* Only what begins with a constant: of others as they are more is known, that they count up from
+ * what is never negative. */
+static bool
+unroll_number(const Val *v, AffSum *out, AffineWraps *wraps)
+{
+    const Op *loop = v->block->owner;
+    Affine first;
+    AffSum by;
+    int64_t lb;
+    if (v->def || !loop || loop->op != OP_FOR || !v->index ||
+        !ir_const_as_int(arg(loop, 0), &lb) || lb ||
+        !unroll_carried(v, &first, &by, wraps) || first.base.n)
+        return false;
+    AffSum sum = first.base, turns = one_term((AffTerm){1, v->block->args[0], NULL});
+    if (!aff_add_product(&sum, &by, &turns))
+        return false;
+    *out = sum;
+    return true;
+}
+
+void
+aff_unroll(AffSum *sum, AffineWraps *wraps)
+{
+    AffSum all = {.c = sum->c};
+    for (int i = 0; i < sum->n; i++) {
+        AffTerm t = sum->term[i];
+        AffSum v = one_term(t), other = {.c = t.factor};
+        if (t.b && unroll_number(t.b, &v, wraps))
+            other = one_term((AffTerm){t.factor, t.a, NULL});
+        else if (!unroll_number(t.a, &v, wraps))
+            other.c = 1;
+        else if (t.b)
+            other = one_term((AffTerm){t.factor, t.b, NULL});
+        if (!aff_add_product(&all, &v, &other))
+            return;
+    }
+    *sum = all;
+}
+
 bool
 affine_const_stride(const Affine *a, int dim, int64_t *c)
 {

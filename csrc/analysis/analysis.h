@@ -104,10 +104,15 @@ bool affine_deep(const Val *v, Affine *out, AffineWraps *wraps);
 /* n and x of an op that affine_deep noted. */
 AffSum aff_modulus(const Op *o);
 const Val *aff_wrapped(const Op *o);
+/* What a loop carries from its start on is a sum of the loop's counter: the origin of *a, of a form that
+ * affine_deep gave; false: it is none. And scalars of *sum that begin with a constant. */
+bool affine_unroll(Affine *a, AffineWraps *wraps);
+void aff_unroll(AffSum *sum, AffineWraps *wraps);
 bool aff_is_zero(const AffSum *s);
-/* s += k * x; s += x * y; false where that is no such sum. */
+/* s += k * x; s += x * y; s /= n, a constant; false where that is no such sum. */
 bool aff_add(AffSum *s, const AffSum *x, int64_t k);
 bool aff_add_product(AffSum *s, const AffSum *x, const AffSum *y);
+bool aff_divide(AffSum *s, int64_t n);
 bool aff_is_same(const AffSum *x, const AffSum *y);
 /* The stride along dim is the constant *c. */
 bool affine_const_stride(const Affine *a, int dim, int64_t *c);

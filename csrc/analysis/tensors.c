@@ -99,46 +99,6 @@ take_launch(const Split *k, AffSum *s, AffSum *to)
 
 /* ---- the pointer ------------------------------------------------------------------------ */
 
-/* The sum divided by the constant n. */
-static bool
-divide(AffSum *s, int64_t n)
-{
-    bool ok = s->c % n == 0;
-    for (int i = 0; i < s->n; i++)
-        ok = ok && s->term[i].factor % n == 0;
-    for (int i = 0; ok && i < s->n; i++)
-        s->term[i].factor /= n;
-    s->c /= n;
-    return ok;
-}
-
-/* A pointer that a loop carries is its first, and a step for each turn: (iv - lb) / step. */
-static bool
-unroll_origin(Split *s, Affine *a)
-{
-    const Val *v = a->origin;
-    const Op *loop = v->block->owner;
-    Affine first, back, lb;
-    int64_t step;
-    if (v->def || !loop || loop->op != OP_FOR || !v->index ||
-        !ir_const_as_int(arg(loop, 2), &step) || step <= 0)
-        return false;
-    const Val *iv = loop->regions[0]->args[0];
-    if (!affine_deep(arg(loop, 2 + v->index), &first, &s->wraps) || first.origin ||
-        !affine_deep(arg(loop->regions[0]->last, v->index - 1), &back, &s->wraps) ||
-        back.origin != v || back.pointer || !affine_deep(arg(loop, 0), &lb, &s->wraps))
-        return false;
-    AffSum turns = one_term((AffTerm){1, iv, NULL}), by = back.base;
-    for (int i = 0; i < by.n; i++)
-        if (!is_defined_outside(by.term[i].a, loop->regions[0]) ||
-            (by.term[i].b && !is_defined_outside(by.term[i].b, loop->regions[0])))
-            return false;
-    a->origin = NULL;
-    a->pointer = first.pointer;
-    return aff_add(&turns, &lb.base, -1) && divide(&by, step) &&
-           aff_add(&a->base, &first.base, 1) && aff_add_product(&a->base, &by, &turns);
-}
-
 /* A stride is a positive constant, or a value of the launch's by one. */
 static bool
 is_stride(const Split *s, const AffSum *t)
@@ -155,11 +115,12 @@ read_pointer(Split *s)
     Affine a;
     const Type *t = s->block;
     if (!affine_deep(arg(s->access, 0), &a, &s->wraps) ||
-        (a.origin && !unroll_origin(s, &a)) || !a.pointer ||
+        (a.origin && !affine_unroll(&a, &s->wraps)) || !a.pointer ||
         !is_of_launch(s, a.pointer))
         return "its pointers are no sums";
     s->out->pointer = a.pointer;
     s->left = a.base;
+    aff_unroll(&s->left, &s->wraps);
     s->inner = -1;
     for (int d = 0; d < s->rank; d++) {
         s->stride[d] = a.stride[d];
@@ -197,6 +158,7 @@ read_bound(Split *s, const Affine *less, int rank, const int *to)
         return false;
     bool is_upper = less->stride[dim].c == 1;
     AffSum sum = less->base;
+    aff_unroll(&sum, &s->wraps);
     dim = to[dim];
     if (!is_upper) { /* r > sum: r - sum - 1 >= 0 */
         if (s->has_floor[dim])
@@ -553,7 +515,8 @@ settle_wraps(Split *s)
             return false;
         if (is_end_of_rows(s, dim, &m))
             continue;
-        if (o->op != OP_REM || !divide(&aligned, t->shape[dim]) || m.c % t->shape[dim])
+        if (o->op != OP_REM || !aff_divide(&aligned, t->shape[dim]) ||
+            m.c % t->shape[dim])
             return false;
         s->modulus[dim] = m;
     }

@@ -197,3 +197,55 @@ def test_products_that_share_a_tile(own, k):
     a, b, d = (x.astype(np.float64) for x in (a, b, d))
     np.testing.assert_array_equal(c.numpy(), a @ b + 2 * (a @ (a if own else d).T))
     assert "2 at once" in str(compiled.report)
+
+
+@tegula.jit
+def by_indices(
+    a_ptr, b_ptr, d_ptr, c_ptr, N, K, stride, FORM: tl.constexpr, BY_COUNT: tl.constexpr,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
+    """c = a @ b + 2 * (a @ d); the loop steps what is added to pointers, not these."""
+    m = tl.program_id(0) * BM + tl.arange(0, BM)
+    n = tl.program_id(1) * BN + tl.arange(0, BN)
+    k = tl.arange(0, BK)
+    x = tl.zeros((BM, BN), tl.float32)
+    y = tl.zeros((BM, BN), tl.float32)
+    at, of_a = k[:, None] * N + n[None, :], k
+    for k0 in range(0, tl.cdiv(K, BK) if BY_COUNT else K, 1 if BY_COUNT else BK):
+        if FORM == "computed":
+            of_a = (k0 * BK if BY_COUNT else k0) + k
+            at = of_a[:, None] * N + n[None, :]
+        if FORM == "masked":
+            at = of_a[:, None] * N + n[None, :]
+            a = tl.load(a_ptr + m[:, None] * stride + of_a[None, :], of_a[None, :] < K)
+            b = tl.load(b_ptr + at, mask=of_a[:, None] < K, other=0.0)
+            d = tl.load(d_ptr + at, mask=of_a[:, None] < K, other=0.0)
+        else:
+            a = tl.load(a_ptr + m[:, None] * stride + of_a[None, :])
+            b, d = tl.load(b_ptr + at), tl.load(d_ptr + at)
+        x = tl.dot(a, b, x)
+        y = tl.dot(a, d, y)
+        of_a += BK
+        at += BK * N
+    tl.store(c_ptr + m[:, None] * N + n[None, :], x + 2 * y)
+
+
+@pytest.mark.parametrize("by_count", [False, True])
+@pytest.mark.parametrize("form", ["stepped", "computed", "masked"])
+@pytest.mark.parametrize("end", [24, 96, 160])
+def test_indices(form, by_count, end):
+    stride = end + 72
+    a = whole_numbers(1, M, stride)
+    b, d = whole_numbers(2, stride, N), whole_numbers(3, stride, N)
+    read = end if form == "masked" else -(-end // 32) * 32
+    want = a[:, :read].astype(np.float64) @ (b + 2.0 * d)[:read].astype(np.float64)
+    a[:, read:] = b[read:] = d[read:] = np.nan
+    c = simulated.put(np.full((M, N), np.nan, np.float32), TARGET)
+    there = [simulated.put(x, TARGET) for x in (a, b, d)]
+    compiled = ran(
+        lambda: by_indices[(1, 1)](
+            *there, c, N, end, stride, form, by_count, BM=64, BN=64, BK=32, num_warps=4
+        )
+    )
+    np.testing.assert_array_equal(c.numpy(), want.astype(np.float32))
+    assert "2 at once" in str(compiled.report)
