@@ -35,7 +35,7 @@
  *
  * What several threads hold (a scale of each column) is no copy, nor what is computed with a product
  * (the scales of float8's blocks). Such small loads happen an iteration ahead, into registers that the
- * loop carries.
+ * loop carries; where these are short, an iteration begins with them.
  *
  * An operand of a dot that does not change in the loop (the queries of attention) goes
  * to shared memory, too, where registers would not do otherwise: it is stored once
@@ -61,7 +61,7 @@
 enum {
     SLICE_BUDGET = 512,
     MAX_USES = 128,
-    MAX_WORDS = 8,      /* of a load that the loop carries in registers */
+    MAX_WORDS = 16,     /* of a load that the loop carries in registers */
     MAX_PRESSURE = 200, /* of such a loop */
     MIN_BYTES = 4,      /* of a copy */
     ALIGN = 1024,       /* of a slot, in bytes */
@@ -82,15 +82,15 @@ is_move(const Op *o)
     return o->op == OP_CONVERT || o->op == OP_TO_SHARED;
 }
 
-bool
-pipeline_feeds_dot(const Val *v, int depth)
+static bool
+feeds_dot(const Val *v, int depth)
 {
     for (const Use *u = v->uses; u; u = u->next) {
         const Op *o = u->user;
         if (is_operand(u))
             return true;
         if (depth < MAX_CHAIN && (is_move(o) || pipeline_is_link(o)) &&
-            pipeline_feeds_dot(result(o, 0), depth + 1))
+            feeds_dot(result(o, 0), depth + 1))
             return true;
     }
     return false;
@@ -127,7 +127,7 @@ is_computed_from(const Pipe *p, const Op *load)
 {
     Map seen = {.a = p->c->arena};
     int budget = MAX_USES;
-    return !pipeline_feeds_dot(result(load, 0), 0) &&
+    return !feeds_dot(result(load, 0), 0) &&
            reaches_dot(result(load, 0), &seen, &budget);
 }
 
@@ -306,6 +306,26 @@ not_ahead(Pipe *p, Op *load, Stream *s)
                : "where it reads is known too late: it depends on the loop's results";
 }
 
+/* Words of a thread that o loads; 0: it is none that the loop may carry. *slice: what its address is
+ * made of. */
+static int
+carried_words(Pipe *p, const Op *o, Map *slice)
+{
+    const Type *t = o->op == OP_LOAD ? result(o, 0)->type : NULL;
+    if (!t || t->is_ptr || ir_attr(o, ATTR_VOLATILE) ||
+        ir_attr(o, ATTR_CACHE) == CACHE_CV ||
+        (o->n_args > 2 && !ir_is_zero(arg(o, 2))) ||
+        !pipeline_may_overtake(p->f, p->loop, o) || feeds_dot(result(o, 0), 0))
+        return 0;
+    bool is_copied = t->rank && has_one_owner(t->layout);
+    if (!(is_computed_from(p, o) ? !is_copied : meets_product(result(o, 0), 0)))
+        return 0;
+    bool *carried = NEW_N(p->c->arena, bool, p->body->n_args);
+    if (!slice_of(p, o, slice, carried))
+        return 0;
+    return MAX(((t->rank ? ty_bits(t) << t->layout->n[IN_REG] : 32) + 31) / 32, 1);
+}
+
 static void
 tell(const Pipe *p, const Op *load, const char *why)
 {
@@ -321,13 +341,15 @@ find_streams(Pipe *p, bool all)
         Stream s;
         bool is_computed = o->op == OP_LOAD && p->is_async && is_computed_from(p, o);
         if (o->op != OP_LOAD ||
-            (!all && !is_computed && !pipeline_feeds_dot(result(o, 0), 0)))
+            (!all && !is_computed && !feeds_dot(result(o, 0), 0)))
             continue;
         const char *why = not_ahead(p, o, &s);
-        if (why) {
+        Map slice = {.a = p->c->arena};
+        int small = why ? carried_words(p, o, &slice) : 0;
+        if (why && (!small || small > MAX_WORDS)) /* carry_small has told of those */
             tell(p, o, why);
+        if (why)
             continue;
-        }
         s.is_optional = is_computed && !all;
         p->stream[p->n_streams++] = s;
     }
@@ -374,7 +396,7 @@ scratch_bytes(const Block *b)
         const Type *t = o->n_args ? arg(o, 0)->type : NULL;
         if (is_made(o))
             bytes = slot_bytes(t);
-        else if (o->op == OP_CONVERT && !pipeline_feeds_dot(result(o, 0), 0))
+        else if (o->op == OP_CONVERT && !feeds_dot(result(o, 0), 0))
             bytes = ty_numel(t) * MAX(ty_bits(t) / 8, 1);
         else if (o->op == OP_CONVERT && !reads_a_load(result(o, 0)))
             bytes = layout_plan_bytes(layout_plan(
@@ -535,37 +557,40 @@ choose_streams(Pipe *p, int stages)
 
 /* ---- small loads ----------------------------------------------------------------- */
 
-/* Words of a thread that o loads; 0: it is none that the loop may carry. */
-static int
-carried_words(Pipe *p, const Op *o)
+/* The iteration begins with the load. */
+static void
+move_to_top(const Pipe *p, Op *load, const Map *slice)
 {
-    const Type *t = o->op == OP_LOAD ? result(o, 0)->type : NULL;
-    if (!t || t->is_ptr || ir_attr(o, ATTR_VOLATILE) ||
-        ir_attr(o, ATTR_CACHE) == CACHE_CV ||
-        (o->n_args > 2 && !ir_is_zero(arg(o, 2))) ||
-        !pipeline_may_overtake(p->f, p->loop, o) || pipeline_feeds_dot(result(o, 0), 0))
-        return 0;
-    bool is_copied = t->rank && has_one_owner(t->layout);
-    if (!(is_computed_from(p, o) ? !is_copied : meets_product(result(o, 0), 0)))
-        return 0;
-    Map slice = {.a = p->c->arena};
-    bool *carried = NEW_N(p->c->arena, bool, p->body->n_args);
-    if (!slice_of(p, o, &slice, carried))
-        return 0;
-    return MAX(((t->rank ? ty_bits(t) << t->layout->n[IN_REG] : 32) + 31) / 32, 1);
+    Op *at = p->body->first;
+    for (Op *o = at, *next; o != load; o = next) {
+        next = o->next;
+        if (o == at && map_get(slice, o, 0))
+            at = at->next;
+        else if (map_get(slice, o, 0))
+            ir_move_before(o, at);
+    }
+    if (load != at)
+        ir_move_before(load, at);
+    ir_report(p->f, load->loc, "load ahead", "from the top of the iteration on");
 }
 
-/* Small loads that are no copies happen an iteration ahead. */
+/* Small loads that are no copies happen an iteration ahead, where a thread has the registers. */
 static void
 carry_small(Pipe p)
 {
     int pressure = loop_pressure(p.loop);
     p.is_async = false;
     p.ahead = 1;
-    for (Op *o = p.body->first; o && p.n_streams < MAX_STREAMS; o = o->next) {
-        int words = carried_words(&p, o);
-        if (!words || words > MAX_WORDS || pressure + words > MAX_PRESSURE)
+    for (Op *o = p.body->first, *next; o && p.n_streams < MAX_STREAMS; o = next) {
+        next = o->next;
+        Map slice = {.a = p.c->arena};
+        int words = carried_words(&p, o, &slice);
+        if (!words || words > MAX_WORDS)
             continue;
+        if (pressure + words > MAX_PRESSURE) {
+            move_to_top(&p, o, &slice);
+            continue;
+        }
         pressure += words;
         p.stream[p.n_streams++] = (Stream){.load = o, .is_carried = true};
     }

@@ -78,7 +78,6 @@ void pipeline_share_invariant(Pipe *p);
 
 /* pipeline_slots.c: may o be redone in another layout, as part of a chain? */
 bool pipeline_is_link(const Op *o);
-bool pipeline_feeds_dot(const Val *v, int depth); /* as it is, or moved or cast */
 /* The layout that a chain's start has when its end has l. */
 const Layout *pipeline_pulled_back(Comp *c, const Chain *chain, const Layout *l);
 /* Where the elements of v shall lie, contiguous along dim. */

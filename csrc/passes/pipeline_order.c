@@ -3,8 +3,8 @@
  * It may where nothing in the loop orders threads or memory (barriers but those in front of
  * a release, assembly, atomics that acquire and whose result is used), and every store and
  * atomic goes elsewhere. What fills, waits for and releases a ring's slots is of shared memory
- * alone: loads of operands that threads make pass it, as do loads of no operand; others do not, which
- * nobody has measured.
+ * alone: numbers, rows and columns pass it (a row's statistics, in attention's backward pass), as do
+ * loads of operands that threads make. Of other blocks nobody has measured it.
  *
  *     through another argument     as in order_memory: what the arguments of a kernel point
  *                                  to is taken to meet nowhere while a loop runs
@@ -119,8 +119,7 @@ may_pass(Func *f, const Op *loop, const Op *load, const Op *o)
 {
     bool is_atomic = o->op == OP_ATOMIC_RMW || o->op == OP_ATOMIC_CAS;
     if (!may_change_memory(o) || (o->op == OP_BARRIER && ir_attr(o, ATTR_RELEASE)) ||
-        (is_of_ring(o) &&
-         (has_made_operand(f) || !pipeline_feeds_dot(result(load, 0), 0))))
+        (is_of_ring(o) && (result(load, 0)->type->rank < 2 || has_made_operand(f))))
         return true;
     if ((o->op != OP_STORE && !is_atomic) || (is_atomic && orders_memory(o)))
         return false;
