@@ -39,6 +39,9 @@
  * the next iteration.
  *
  * A in registers is an operand of the wait too: until then nobody else may have them.
+ *
+ * Of several products in a loop, one that wants no other's result goes up to the iteration's first, with
+ * what fills and awaits its slots (attention's backward pass: dO V beside Q K).
  */
 #include "passes/passes.h"
 
@@ -169,18 +172,27 @@ operands_last(const Op *dot)
            outlasts(arg(dot, 1), loop);
 }
 
+/* The ring that v's slot is of; NULL: of none. */
+static const Op *
+ring_of(const Val *v)
+{
+    const Op *view = v->def && v->def->op == OP_SHARED_VIEW ? v->def : NULL;
+    const Op *place = view ? arg(view, 0)->def : NULL;
+    return place && place->op == OP_RING_ALLOC ? place : NULL;
+}
+
 /* The release of the slot of operand i that the dot is the last to read; NULL: it reads none, or
  * another is. */
 static Op *
 release_of(const Op *dot, int i)
 {
-    const Op *view = arg(dot, i)->def;
-    const Op *ring = view && view->op == OP_SHARED_VIEW ? arg(view, 0)->def : NULL;
+    const Op *ring = ring_of(arg(dot, i));
     for (Op *o = dot->next; ring && o; o = o->next) {
         if (o->op == OP_MBAR_ARRIVE && !ir_attr(o, ATTR_BYTES) &&
             arg(o, 0)->def == ring && o->n_args == 2)
             return o;
-        if (o->n_regions || is_group_dot(o))
+        if (o->n_regions || (is_group_dot(o) && (ring_of(arg(o, 0)) == ring ||
+                                                 ring_of(arg(o, 1)) == ring)))
             return NULL;
     }
     return NULL;
@@ -208,21 +220,13 @@ last_moment(Op *first, const Op *dot, int *n_younger)
     return o;
 }
 
-/* Does it come by a ring? */
-static bool
-has_ring(const Val *v)
-{
-    const Op *view = v->def;
-    return view && view->op == OP_SHARED_VIEW && arg(view, 0)->def->op == OP_RING_ALLOC;
-}
-
 /* Does the dot run beside what a rotated loop computes, its operand brought by a ring? */
 static bool
 runs_beside(const Op *dot)
 {
     const Op *loop = dot->block->owner;
     return loop && loop->op == OP_FOR && ir_attr(loop, ATTR_LOOP) & LOOP_MMA_ROUND &&
-           !arg(dot, 0)->type->slots && has_ring(arg(dot, 1));
+           !arg(dot, 0)->type->slots && ring_of(arg(dot, 1));
 }
 
 /* Waits once more for what has come already: ptxas moves the wait for a product up over
@@ -367,11 +371,98 @@ release_all_late(Func *f, Block *b)
     }
 }
 
+/* ---- products that wait for nothing ---------------------------------------------------------- */
+
+enum { MAX_DEPTH = 16 };
+
+static bool
+stands_behind(const Op *o, const Op *at)
+{
+    if (o->block != at->block)
+        return false;
+    while (at && at != o)
+        at = at->next;
+    return at;
+}
+
+/* Is o what may stand in front of `at`, as all that it is made of? */
+static bool
+may_go_up(const Op *o, const Op *at, int depth)
+{
+    if (!stands_behind(o, at))
+        return true;
+    if (depth == MAX_DEPTH || o->n_regions || o->op == OP_DOT ||
+        (!op_has(o, OPF_PURE) && o->op != OP_SHARED_VIEW && !is_of_ring(o)))
+        return false;
+    for (int i = 0; i < o->n_args; i++)
+        if (arg(o, i)->def && !may_go_up(arg(o, i)->def, at, depth + 1))
+            return false;
+    return true;
+}
+
+static void
+go_up(Op *o, Op *at)
+{
+    if (!stands_behind(o, at))
+        return;
+    for (int i = 0; i < o->n_args; i++)
+        if (arg(o, i)->def)
+            go_up(arg(o, i)->def, at);
+    ir_move_before(o, at);
+}
+
+/* Does o, in front of the dot, fill or await a slot that the dot reads? */
+static bool
+brings_operand(const Op *o, const Op *dot)
+{
+    const Op *a = ring_of(arg(dot, 0)), *b = ring_of(arg(dot, 1));
+    bool is_release = o->op == OP_MBAR_ARRIVE && !ir_attr(o, ATTR_BYTES);
+    return is_of_ring(o) && !is_release &&
+           ((a && uses_result_of(o, a)) || (b && uses_result_of(o, b)));
+}
+
+/* Does the dot go up to `first`, behind `last`? Nothing that it is made of comes from between. */
+static bool
+begin_beside(Op *dot, Op *first, Op *last)
+{
+    for (int i = 0; i < dot->n_args; i++)
+        if (arg(dot, i)->def && !may_go_up(arg(dot, i)->def, first, 0))
+            return false;
+    for (const Op *o = first; o != dot; o = o->next)
+        if (brings_operand(o, dot) && !may_go_up(o, first, 0))
+            return false;
+    for (Op *o = first, *next; o != dot; o = next) {
+        next = o->next;
+        if (brings_operand(o, dot))
+            go_up(o, first);
+    }
+    for (int i = 0; i < dot->n_args; i++)
+        if (arg(dot, i)->def)
+            go_up(arg(dot, i)->def, first);
+    if (last->next != dot)
+        ir_move_before(dot, last->next);
+    return true;
+}
+
+static void
+begin_together(Block *body)
+{
+    Op *first = body->first;
+    while (first && !is_group_dot(first))
+        first = first->next;
+    Op *last = first;
+    for (Op *o = first ? first->next : NULL, *next; o; o = next) {
+        next = o->next;
+        if (is_group_dot(o) && operands_last(o) && begin_beside(o, first, last))
+            last = o;
+    }
+}
+
 static const char *
 group_text(Func *f, const Op *dot, bool is_behind)
 {
     const char *level =
-                   has_ring(arg(dot, 0)) || has_ring(arg(dot, 1))
+                   ring_of(arg(dot, 0)) || ring_of(arg(dot, 1))
                        ? "level 3: wgmma, what it reads is brought by other warps; "
                        : "level 2: wgmma, ",
                *when = is_behind ? "open until the next iteration's has begun"
@@ -389,6 +480,9 @@ start_block(Func *f, Block *b)
                      ir_attr(b->owner, ATTR_LOOP) & LOOP_MMA_BEHIND;
     int n_open = 0;
     Op *at_end = NULL;
+    if (b->owner && b->owner->op == OP_FOR &&
+        !(ir_attr(b->owner, ATTR_LOOP) & (LOOP_MMA_BEHIND | LOOP_MMA_ROUND)))
+        begin_together(b);
     for (Op *o = b->first, *next; o; o = next) {
         next = o->next;
         for (int i = 0; i < o->n_regions && op_has(o, OPF_CONTROL); i++)
