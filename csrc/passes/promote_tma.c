@@ -356,6 +356,7 @@ mark_name(char *name, int i)
 typedef struct Trial {
     bool *is_brought;
     int n;
+    bool has_short, has_long; /* loops */
     const char *why;
 } Trial;
 
@@ -401,8 +402,8 @@ note_brought(Trial *t, Func *f, const Block *b)
     }
     if (has_tile && has_block && b->owner && !has_made_operand(f))
         t->why = "its loop loads another block, which no warps would bring";
-    if (has_tile && b->owner && is_short(b->owner))
-        t->why = "its loop has fewer than three turns";
+    if (has_tile && b->owner)
+        *(is_short(b->owner) ? &t->has_short : &t->has_long) = true;
 }
 
 static Promote
@@ -430,6 +431,9 @@ try_on_copy(Func *f, int n)
         out.why = roles_refusal(copy);
     if (!out.why)
         note_brought(&out, copy, copy->body);
+    /* Beside a long loop (causal attention's, beside the diagonal) a short one takes what comes. */
+    if (!out.why && out.has_short && !out.has_long)
+        out.why = "its loop has fewer than three turns";
     return out;
 }
 

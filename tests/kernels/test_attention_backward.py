@@ -18,25 +18,19 @@ TARGET = "sm_90a"
 
 
 @tegula.jit
-def of_keys(
-    q_ptr, k_ptr, v_ptr, do_ptr, dk_ptr, dv_ptr, m_ptr, delta_ptr, n,
-    D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, CAUSAL: tl.constexpr,
+def some_rows(
+    dk, dv, k, v, q_ptr, do_ptr, m_ptr, delta_ptr, cols, first, n_turns,
+    D: tl.constexpr, BM: tl.constexpr, MASKED: tl.constexpr,
 ):  # fmt: skip
-    cols = tl.program_id(0) * BN + tl.arange(0, BN)
     d = tl.arange(0, D)
-    at = cols[:, None] * D + d[None, :]
-    k, v = tl.load(k_ptr + at), tl.load(v_ptr + at)
-    dk = tl.zeros((BN, D), tl.float32)
-    dv = tl.zeros((BN, D), tl.float32)
-    first = tl.program_id(0) * BN if CAUSAL else 0
     rows = first + tl.arange(0, BM)
     q_ptrs = q_ptr + rows[None, :] * D + d[:, None]
     do_ptrs = do_ptr + rows[:, None] * D + d[None, :]
-    for _ in range((n - first) // BM):
+    for _ in range(n_turns):
         q_t = tl.load(q_ptrs)
         m = tl.load(m_ptr + rows)
         p = tl.exp2(tl.dot(k, q_t) - m[None, :])
-        if CAUSAL:
+        if MASKED:
             p = tl.where(rows[None, :] >= cols[:, None], p, 0.0)
         do = tl.load(do_ptrs)
         dv += tl.dot(p.to(tl.float16), do)
@@ -47,6 +41,27 @@ def of_keys(
         rows += BM
         q_ptrs += BM * D
         do_ptrs += BM * D
+    return dk, dv
+
+
+@tegula.jit
+def of_keys(
+    q_ptr, k_ptr, v_ptr, do_ptr, dk_ptr, dv_ptr, m_ptr, delta_ptr, n,
+    D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, CAUSAL: tl.constexpr,
+):  # fmt: skip
+    """If CAUSAL, the rows beside the diagonal are a loop of their own, of two turns."""
+    first = tl.program_id(0) * BN
+    cols = first + tl.arange(0, BN)
+    at = cols[:, None] * D + tl.arange(0, D)[None, :]
+    k, v = tl.load(k_ptr + at), tl.load(v_ptr + at)
+    dk = tl.zeros((BN, D), tl.float32)
+    dv = tl.zeros((BN, D), tl.float32)
+    if CAUSAL:
+        dk, dv = some_rows(dk, dv, k, v, q_ptr, do_ptr, m_ptr, delta_ptr, cols, first, 2,
+                           D, BN // 2, True)  # fmt: skip
+    first = first + BN if CAUSAL else 0
+    dk, dv = some_rows(dk, dv, k, v, q_ptr, do_ptr, m_ptr, delta_ptr, cols, first,
+                       (n - first) // BM, D, BM, False)  # fmt: skip
     tl.store(dv_ptr + at, dv)
     tl.store(dk_ptr + at, dk)
 
