@@ -38,6 +38,8 @@ bool neutral_value(const Op *o, int i, uint64_t *bits);
 bool only_goes_round(const Block *body, const Op *dot);
 /* Is o, in the body of a loop, a warpgroup's product that adds to what it gave an iteration ago,
  * and nobody looks at in between? */
+/* pipeline_steps.c: a thread's registers for the addresses of copies, 64 bits for each 16 bytes. */
+int address_words(const Block *body);
 bool is_running_sum(const Block *body, const Op *o);
 
 /* ---- persist.c --------------------------------------------------------------------------- */

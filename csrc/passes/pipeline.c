@@ -574,10 +574,21 @@ move_to_top(const Pipe *p, Op *load, const Map *slice)
     ir_report(p->f, load->loc, "load ahead", "from the top of the iteration on");
 }
 
-/* Small loads that are no copies happen an iteration ahead, where a thread has the registers. */
+static bool
+has_rings(const Block *body)
+{
+    for (const Op *o = body->first; o; o = o->next)
+        if (is_of_ring(o))
+            return true;
+    return false;
+}
+
+/* Small loads that are no copies happen an iteration ahead, where a thread has the registers. Else they
+ * are at its top where others bring the tiles: threads that do want registers for addresses. */
 static void
 carry_small(Pipe p)
 {
+    bool may_begin = has_rings(p.body);
     int pressure = loop_pressure(p.loop);
     p.is_async = false;
     p.ahead = 1;
@@ -588,7 +599,8 @@ carry_small(Pipe p)
         if (!words || words > MAX_WORDS)
             continue;
         if (pressure + words > MAX_PRESSURE) {
-            move_to_top(&p, o, &slice);
+            if (may_begin)
+                move_to_top(&p, o, &slice);
             continue;
         }
         pressure += words;

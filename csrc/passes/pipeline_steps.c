@@ -71,8 +71,7 @@ words(const Val *v)
     return (ty_bits(v->type) << v->type->layout->n[IN_REG]) / 32;
 }
 
-/* Registers for the addresses of copies: 64 bits for each 16 bytes. */
-static int
+int
 address_words(const Block *body)
 {
     int sum = 0;

@@ -41,7 +41,8 @@
  * A in registers is an operand of the wait too: until then nobody else may have them.
  *
  * Of several products in a loop, one that wants no other's result goes up to the iteration's first, with
- * what fills and awaits its slots (attention's backward pass: dO V beside Q K).
+ * what fills and awaits its slots (attention's backward pass: dO V beside Q K), where a thread has the
+ * registers for both.
  */
 #include "passes/passes.h"
 
@@ -444,9 +445,13 @@ begin_beside(Op *dot, Op *first, Op *last)
     return true;
 }
 
+/* The accumulators of all are in registers at once then. */
 static void
 begin_together(Block *body)
 {
+    enum { MAX_PRESSURE = 215 };
+    if (loop_pressure(body->owner) + address_words(body) > MAX_PRESSURE)
+        return;
     Op *first = body->first;
     while (first && !is_group_dot(first))
         first = first->next;
