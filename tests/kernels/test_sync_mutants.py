@@ -122,6 +122,32 @@ def two_products(
 
 
 @tegula.jit
+def backward_in_turn(
+    q_ptr, k_ptr, v_ptr, do_ptr, dq_ptr, N,
+    BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr,
+):  # fmt: skip
+    """s @ v + s * (do @ v.T) @ k with s = q @ k.T: two products begin side by side,
+    and two more read the same tiles. V's slot is given back first, and who fills waits for
+    it first."""
+    queries = tl.make_tensor_descriptor(q_ptr, [N, D], [D, 1], [BM, D])
+    keys = tl.make_tensor_descriptor(k_ptr, [N, D], [D, 1], [BN, D])
+    values = tl.make_tensor_descriptor(v_ptr, [N, D], [D, 1], [BN, D])
+    grads = tl.make_tensor_descriptor(do_ptr, [N, D], [D, 1], [BM, D])
+    i, d = tl.arange(0, BM), tl.arange(0, D)
+    for m in range(0, N, BM):
+        q, do = queries.load([m, 0]), grads.load([m, 0])
+        x = tl.zeros((BM, D), tl.float32)
+        y = tl.zeros((BM, D), tl.float32)
+        for n in range(0, N, BN):
+            v = values.load([n, 0])
+            k = keys.load([n, 0])
+            s = tl.dot(q, k.T) * 0.125
+            x += tl.dot(s.to(tl.float16), v)
+            y += tl.dot((s * tl.dot(do, v.T)).to(tl.float16), k)
+        tl.store(dq_ptr + (m + i)[:, None] * D + d[None, :], x + y)
+
+
+@tegula.jit
 def weights_of_bytes(
     a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
 ):  # fmt: skip
@@ -264,6 +290,19 @@ def gated(warps: int, **options: Any) -> Subject:
     )  # fmt: skip
 
 
+def backward(warps: int, **options: Any) -> Subject:
+    m, n, d = 16 * warps, 256, 32
+    q, k, v, do = (whole(i, n, d) for i in range(4))
+    x, y, z, w = (a.astype(np.float64) for a in (q, k, v, do))
+    s = x @ y.T * 0.125
+    want = s @ z + (s * (w @ z.T)) @ y
+    out = np.full((n, d), np.nan, np.float32)
+    return subject(
+        backward_in_turn, (1,), [q, k, v, do, out], want, n, BM=m, BN=16, D=d,
+        num_warps=warps, close=8, **options,
+    )  # fmt: skip
+
+
 def by_bytes(warps: int, **options: Any) -> Subject:
     m, n, k = 16 * warps, 128, 448
     a, b = whole(0, m, k), whole(1, k, n).astype(np.int8)
@@ -313,6 +352,7 @@ SUBJECTS: dict[str, Callable[[], Subject]] = {
     "matmul in turn, two groups": lambda: in_turn(8, 11, 3, 2, hopper="3,3"),
     "two products, one group": lambda: gated(4, hopper="3,2"),
     "two products, two groups": lambda: gated(8, hopper="3,2"),
+    "backward, two groups": lambda: backward(8, hopper="3,3"),
     "weights of bytes, two groups": lambda: by_bytes(8, hopper="3,3"),
     "weights of bytes, by all": lambda: by_bytes(8, hopper="2,1"),
     "matmul by pairs, one group": lambda: by_pairs(4, 64, True, hopper="3,3"),
@@ -345,6 +385,11 @@ EQUIVALENT = [
         "causal, (one|two)", r"removed: wgmma\.fence",
         "The loop in front of the diagonal runs behind that over it. What its first "
         "product uses was read before the second product's fence of the last iteration.",
+    ),
+    (
+        "backward", r"removed: wgmma\.fence.* #2$",
+        "The second product begins behind the first, and uses what was last used in front "
+        "of that one's fence.",
     ),
     (
         "weights of bytes", r"(removed|one more pending): cp\.async\.wait_group 0",
