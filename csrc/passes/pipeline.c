@@ -340,8 +340,7 @@ find_streams(Pipe *p, bool all)
     for (Op *o = p->body->first; o && p->n_streams < MAX_STREAMS; o = o->next) {
         Stream s;
         bool is_computed = o->op == OP_LOAD && p->is_async && is_computed_from(p, o);
-        if (o->op != OP_LOAD ||
-            (!all && !is_computed && !feeds_dot(result(o, 0), 0)))
+        if (o->op != OP_LOAD || (!all && !is_computed && !feeds_dot(result(o, 0), 0)))
             continue;
         const char *why = not_ahead(p, o, &s);
         Map slice = {.a = p->c->arena};

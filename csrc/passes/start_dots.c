@@ -7,8 +7,8 @@
  *                                      %e = mul %c, %s
  *
  * A product moves up over copies and whatever computes nothing that it wants, as far as the
- * last barrier. Loads and moves between threads that it does not want stand behind it then (scales
- * of each row and column), and happen while it runs. Its wait stands before the first op that wants the result, or that threads
+ * last barrier. Moves between threads that it does not want stand behind it then (of each row's and
+ * column's scale), and happen while it runs. Its wait stands before the first op that wants the result, or that threads
  * do together: a barrier, in the open or inside of a reduction, may be what allows somebody
  * to overwrite what the product still reads.
  *
@@ -76,23 +76,24 @@ uses_result_of(const Op *o, const Op *def)
     return false;
 }
 
-/* May a product be open while o runs, which does not want its result? */
-static bool
-passes_open(const Op *o)
-{
-    return o->op == OP_ASYNC_COPY || o->op == OP_ASYNC_COMMIT ||
-           o->op == OP_SHARED_VIEW || o->op == OP_EXPAND || o->op == OP_BROADCAST ||
-           (op_has(o, OPF_PURE) &&
-            (op_has(o, OPF_ELEM) || !o->n_args || o->op == OP_SPLAT));
-}
-
 static bool
 is_plain_load(const Op *o)
 {
     return o->op == OP_LOAD && !ir_attr(o, ATTR_VOLATILE);
 }
 
-/* May o change places with a product whose operands last, and with loads? */
+/* May a product be open while o runs, which does not want its result? */
+static bool
+passes_open(const Op *o)
+{
+    return o->op == OP_ASYNC_COPY || o->op == OP_ASYNC_COMMIT ||
+           o->op == OP_SHARED_VIEW || o->op == OP_EXPAND || o->op == OP_BROADCAST ||
+           is_plain_load(o) ||
+           (op_has(o, OPF_PURE) &&
+            (op_has(o, OPF_ELEM) || !o->n_args || o->op == OP_SPLAT));
+}
+
+/* May o change places with a product whose operands last, and with moves? */
 static bool
 may_swap(const Op *o)
 {
@@ -119,7 +120,8 @@ uses_one_of(const Op *o, const Map *ops)
     return false;
 }
 
-/* Loads, moves to other threads, and what is made of them, go behind the dot unless it wants them. */
+/* Moves to other threads, and what is made of them, go behind the dot unless it wants them. Loads stay:
+ * the earlier they begin the better. */
 static void
 let_others_follow(Func *f, Op *dot)
 {
@@ -131,8 +133,7 @@ let_others_follow(Func *f, Op *dot)
             map_put(&wanted, o->prev, 0, o->prev);
     for (; o != dot; o = next) {
         next = o->next;
-        if (map_get(&wanted, o, 0) ||
-            !(o->op == OP_CONVERT || is_plain_load(o) || uses_one_of(o, &sunk)))
+        if (map_get(&wanted, o, 0) || !(o->op == OP_CONVERT || uses_one_of(o, &sunk)))
             continue;
         map_put(&sunk, o, 0, o);
         ir_move_before(o, behind);
@@ -211,7 +212,7 @@ last_moment(Op *first, const Op *dot, int *n_younger)
         bool is_younger = lasts && o != dot && is_group_dot(o) && operands_last(o),
              passes = lasts &&
                       (o->op == OP_REDUCE || o->op == OP_MMA_WAIT ||
-                       o->op == OP_CONVERT || is_plain_load(o) ||
+                       o->op == OP_CONVERT ||
                        /* for other slots, and releases, which go behind this wait */
                        is_of_ring(o) || op_has(o, OPF_VIEW));
         if (o != dot && !is_younger && !passes && !passes_open(o))

@@ -1,4 +1,5 @@
-/* wish_layouts: the first look of assign_layouts: what layout would each value like?
+/* wish_layouts: the first look of assign_layouts: what layout would each value like? It is one file, as
+ * the wishes of values, accesses and classes of accesses ask for each other.
  *
  * The rules stand at the top of assign_layouts.c; nothing is changed here. A value's wish
  * is found forward, from its operands; only cheap values carried by a loop look at what

@@ -20,25 +20,25 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # Lines of code: without blank lines, comments and docstrings.
 CAPS = {
-    "csrc": 740,
-    "csrc/analysis": 5222,
+    "csrc": 741,
+    "csrc/analysis": 5350,
     "csrc/base": 1640,
     "csrc/codegen": 3440,
     "csrc/codegen/host": 5550,
     "csrc/codegen/library": 1210,
-    "csrc/codegen/simt": 7922,
-    "csrc/frontend": 15200,
+    "csrc/codegen/simt": 7967,
+    "csrc/frontend": 15262,
     "csrc/interp": 970,
-    "csrc/ir": 5010,
-    "csrc/layout": 1650,
+    "csrc/ir": 5020,
+    "csrc/layout": 1667,
     "csrc/module": 1730,
-    "csrc/passes": 11010,
+    "csrc/passes": 11738,
     "csrc/ptx": 12330,
     "csrc/runtime": 10460,
     "csrc/runtime/emu": 320,
     "csrc/tools": 3050,
     "csrc/tools/ptxsim": 1020,
-    "python/tegula": 17470,
+    "python/tegula": 17476,
 }
 
 

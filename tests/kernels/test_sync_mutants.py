@@ -401,7 +401,7 @@ EQUIVALENT = [
     ),
     (
         "weights of bytes, two", r"removed: bar\.sync 1, .* #2$",
-        "It is in front of the first copies of each tile, whose slots are read by who copied.",
+        "It is in front of the first copies of each tile, whose slots who copied reads.",
     ),
     (
         "grouped, by all, stays open", r"one more pending: cp\.async\.wait_group 0",

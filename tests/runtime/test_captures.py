@@ -491,7 +491,7 @@ def test_globals_that_make_their_names():
     names["kernel"][(1,)](out)
     assert out[0] == 1
     Names.made = 5
-    with pytest.raises(RuntimeError, match="was 1 when .* is 5 now"):
+    with pytest.raises(RuntimeError, match=r"was 1 when .* is 5 now"):
         names["kernel"][(1,)](out)
 
 
@@ -504,7 +504,7 @@ def test_globals_with_builtins_of_their_own(name):
     names["kernel"][(1,)](out)
     assert out[0] == 1
     own[name] = 5
-    with pytest.raises(RuntimeError, match="was 1 when .* is 5 now"):
+    with pytest.raises(RuntimeError, match=r"was 1 when .* is 5 now"):
         names["kernel"][(1,)](out)
 
 
@@ -541,7 +541,7 @@ def test_code_that_names_no_module_of_its_own(name, edited):
     names["kernel"][(1,)](out)
     assert out[0] == 4
     exec(edited, {"names": names})
-    with pytest.raises(RuntimeError, match="was 1 when .* is 5 now"):
+    with pytest.raises(RuntimeError, match=r"was 1 when .* is 5 now"):
         names["kernel"][(1,)](out)
 
 
@@ -558,7 +558,7 @@ def test_a_function_that_wraps_a_librarys():
     names["kernel"][(1,)](out)
     assert out[0] == 1
     names["N"] = 5
-    with pytest.raises(RuntimeError, match="was 1 when .* is 5 now"):
+    with pytest.raises(RuntimeError, match=r"was 1 when .* is 5 now"):
         names["kernel"][(1,)](out)
 
 
@@ -583,7 +583,7 @@ def test_a_module_that_hides_a_librarys(name, tmp_path, monkeypatch):
         assert out[0] == 2
         of = module if edit == "N" else module.Of
         of.N = 5
-        with pytest.raises(RuntimeError, match="was 1 when .* is 5 now"):
+        with pytest.raises(RuntimeError, match=r"was 1 when .* is 5 now"):
             kernel[(1,)](out)
         of.N = 1
 
@@ -597,5 +597,5 @@ def test_a_function_that_is_put_into_a_librarys_module(monkeypatch):
     names["kernel"][(1,)](out)
     assert out[0] == 1
     names["N"] = 5
-    with pytest.raises(RuntimeError, match="was 1 when .* is 5 now"):
+    with pytest.raises(RuntimeError, match=r"was 1 when .* is 5 now"):
         names["kernel"][(1,)](out)

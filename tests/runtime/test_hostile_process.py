@@ -314,7 +314,7 @@ def test_process_lives(what: str, tmp_path: Path) -> None:
     file.write_text(HEAD + textwrap.dedent(SCRIPTS[what]), encoding="utf-8")
     env = {**os.environ, "PYTHONPATH": str(Path(tegula.__file__).parents[1])}
     if "address" in tegula._core.build and what.startswith("fork"):
-        # Until GCC 14 ASan's allocator has no fork handler: a lock that another thread holds,
+        # Until GCC 14 ASan's allocator has no fork handler: a lock of another thread,
         # one of the pool's that begins among them, is never free in the child.
         if what.startswith("fork while"):
             pytest.skip("ASan's allocator does not survive a fork beside threads")

@@ -77,8 +77,7 @@ add_value(Host *h, Key *k, const Val *v)
     VState *s = state(h, v);
     if (!v->type->rank)
         return add_scalar(h, k, v);
-    if ((s->kind != V_LAZY && s->kind != V_BUFFER) || !v->def ||
-        !op_is_lazy(v->def))
+    if ((s->kind != V_LAZY && s->kind != V_BUFFER) || !v->def || !op_is_lazy(v->def))
         return false;
     if (s->stamp == h->stamp)
         return true;
