@@ -99,14 +99,15 @@ only_turn(const Val *v)
     return is_turn(o) ? o : NULL;
 }
 
-/* Carried value i of the loop is turned before use and turned back to go round. */
+/* Carried value i of the loop is turned before use, and what goes round is turned back. One turn is
+ * both where a loop turns the same block in each iteration, and stays. */
 static void
 carry_turned(Func *f, Op *loop, int i)
 {
     Block *body = loop->regions[0];
     Val *v = body->args[i + 1], *last = arg(body->last, i), *out = result(loop, i);
     Op *turn = only_turn(v), *back = last->def;
-    if (!turn || !is_turn(back) || back->block != body ||
+    if (!turn || turn == back || !is_turn(back) || back->block != body ||
         arg(back, 0)->type != result(turn, 0)->type)
         return;
     Build b = {.f = f, .block = loop->block, .before = loop, .loc = loop->loc};

@@ -85,3 +85,24 @@ def test_what_nobody_reads_costs_nothing() -> None:
         return c.asm["ptx"]
 
     assert code(True) == code(False)
+
+
+@triton.jit
+def turns(x, y, n):
+    i = tl.arange(0, 4)
+    at = i[:, None] * 4 + i[None, :]
+    block = tl.load(x + at)
+    for _ in range(n):
+        block = tl.trans(block)
+    tl.store(y + at, block)
+
+
+@pytest.mark.parametrize("target", ["cpu", "emu:sm_90a", "emu:sm_80"])
+@pytest.mark.parametrize("n", [0, 1, 2, 5])
+def test_a_block_that_each_iteration_turns(
+    n: int, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEGULA_TARGET", target)
+    x, y = np.arange(16.0).reshape(4, 4), np.full((4, 4), np.nan)
+    turns[(1,)](x, y, n, num_warps=4)
+    np.testing.assert_array_equal(y, x.T if n % 2 else x)
