@@ -136,8 +136,8 @@ def test_keys_and_values(block, warps, causal, hopper):
     compare(dk, want_dk)
     loop = loop_of_products(compiled)
     assert loop.count("mma_start") == 4
-    # dP begins beside S, and what rows need of m and delta has come before, or is loaded for the
-    # next iteration.
+    # dP begins beside S, and what rows need of m and delta has come before, or is loaded
+    # for the next iteration.
     assert re.search(r"mma_start(?:(?!mma_wait).)*mma_start", loop, re.S), loop
     assert hopper == "2" or "= load" not in loop.split("mma_start", 1)[1], loop
 
