@@ -295,11 +295,19 @@ is_our_dict(PyObject *dict)
     return m_b && PyModule_Check(m_b) && PyModule_GetDict(m_b) == dict;
 }
 
+static bool
+is_any_name(PyObject *name)
+{
+    return name;
+}
+
+/* Types of C are not all in their module. */
 bool
 is_our_object(PyObject *o)
 {
     PyObject *lost = NULL;
-    bool is = fe_is_from(o, "tegula", &lost);
+    bool is = fe_is_from(o, "tegula._core", &lost) ||
+              (fe_is_from(o, "tegula", &lost) && is_of(o, is_any_name, false));
     if (lost)
         PyErr_SetNone(lost);
     Py_XDECREF(lost);

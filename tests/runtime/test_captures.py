@@ -545,6 +545,36 @@ def test_code_that_names_no_module_of_its_own(name, edited):
         names["kernel"][(1,)](out)
 
 
+OURS = """
+class Plain:
+    N = 1
+
+plain = Plain()
+plain.n = 1
+
+@tegula.constexpr_function
+def count(n):
+    return n + Plain.N + plain.n
+
+@tegula.jit
+def kernel(out):
+    tl.store(out, count(1))
+"""
+
+
+@pytest.mark.parametrize("edited", ["Plain.N = 5", "plain.n = 5"])
+@pytest.mark.parametrize("name", ["tegula", "tegula.language", "tegula.mine"])
+def test_classes_of_code_that_has_our_name(name, edited):
+    names = {"tegula": tegula, "tl": tl, "__name__": name}
+    executed(OURS, names, f"<ours of {name}, {edited}>")
+    out = np.zeros(1, np.int32)
+    names["kernel"][(1,)](out)
+    assert out[0] == 3
+    exec(edited, names)
+    with pytest.raises(RuntimeError, match=r"was 1 when .* is 5 now"):
+        names["kernel"][(1,)](out)
+
+
 def test_a_function_that_wraps_a_librarys():
     names = {"tegula": tegula, "tl": tl, "N": 1, "__name__": "wraps_of_a_test"}
     text = "from functools import wraps\nfrom statistics import mean\n" + COUNTS
