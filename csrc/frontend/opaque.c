@@ -197,13 +197,29 @@ is_installed_name(PyObject *name)
     return is;
 }
 
-/* Does the file of m, called as a module of Python's library, lie where os does? code.py may be
- * somebody's own. */
+/* Is it called as a library that is a folder of modules? */
+static bool
+is_folders_name(PyObject *name)
+{
+    static const char *const folders[] = {"numpy", "torch", "jax"};
+    for (size_t i = 0; i < COUNT(folders); i++)
+        if (!PyUnicode_CompareWithASCIIString(name, folders[i]))
+            return true;
+    return false;
+}
+
+/* Does the file of m, called as a module of Python's library, lie where os does, and is a library's
+ * folder one? code.py and torch.py may be somebody's own. */
 static bool
 is_not_hiding(PyObject *m, PyObject *name)
 {
     PyObject *library_b = PySys_GetObject("stdlib_module_names");
     PyObject *os_b = PyDict_GetItemString(PyImport_GetModuleDict(), "os");
+    if (is_folders_name(name)) {
+        PyObject *path = watch_look(m, "__path__");
+        Py_XDECREF(path);
+        return path;
+    }
     if (!library_b || !os_b || PySequence_Contains(library_b, name) <= 0)
         return true;
     PyObject *file = watch_look(m, "__file__"), *of_os = watch_look(os_b, "__file__");

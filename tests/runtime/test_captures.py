@@ -592,7 +592,7 @@ def test_a_function_that_wraps_a_librarys():
         names["kernel"][(1,)](out)
 
 
-@pytest.mark.parametrize("name", ["this", "statistics"])
+@pytest.mark.parametrize("name", ["this", "statistics", "jax"])
 def test_a_module_that_hides_a_librarys(name, tmp_path, monkeypatch):
     """Somebody's own statistics.py is not Python's, whose names stay what they are."""
     text = "N = 1\nclass Of:\n    N = 1\ndef get():\n    return N\n"
