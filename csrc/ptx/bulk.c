@@ -87,7 +87,7 @@ void
 bulk_issue(Lanes *w, const Ins *i, int lane, const PtxBulk *b)
 {
     if (b->bar && w->owner->order)
-        w->owner->order(w, i, lane, b->bar, false);
+        w->owner->order(w, i, lane, b->bar, HAND_LEAVE);
     if (w->owner->bulk) {
         w->owner->bulk(w, i, lane, b);
         return;
@@ -293,7 +293,7 @@ arrive_later(Lanes *w, const Ins *i, uint32_t m)
         if (!i->flags)
             mbarrier_expect_one(bar);
         if (w->owner->order)
-            w->owner->order(w, i, l, bar, false);
+            w->owner->order(w, i, l, bar, HAND_LEAVE);
         if (w->owner->arrive_later) {
             w->owner->arrive_later(w, i, l, bar);
             continue;

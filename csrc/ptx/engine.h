@@ -285,7 +285,7 @@ void races_async(Warp *w, const Ins *i, int lane, const Cta *c, uint32_t at, uin
 void races_wait(Warp *w, uint32_t m, const void *agent, int64_t groups);
 /* A write that is a race if it changes anything has been done by now. */
 void races_settle(Launch *l);
-void races_order(Lanes *w, const Ins *i, int lane, const void *at, bool acquires);
+void races_order(Lanes *w, const Ins *i, int lane, const void *at, Handing how);
 void races_fence(Lanes *w, uint32_t m);
 void races_sync(Lanes *w, uint32_t m);
 /* A warp arrives at a barrier; those of `waiting` are let go. */

@@ -142,10 +142,10 @@ own_async_access(Lanes *lanes, const Ins *i, int lane, Space space, uint64_t add
 }
 
 static void
-own_order(Lanes *lanes, const Ins *i, int lane, const void *at, bool acquires)
+own_order(Lanes *lanes, const Ins *i, int lane, const void *at, Handing how)
 {
-    proxy_order(warp_of(lanes), at, acquires);
-    races_order(lanes, i, lane, at, acquires);
+    proxy_order(warp_of(lanes), at, how != HAND_LEAVE);
+    races_order(lanes, i, lane, at, how);
 }
 
 /* Others have their turn: what it waits for is theirs to do. */

@@ -81,7 +81,7 @@ mbarrier_update(Lanes *w, const Ins *i, int lane, Space space, uint64_t address,
     if (why)
         lanes_fault(w, i, lane, "%s", why);
     if (w->owner->order)
-        w->owner->order(w, i, lane, p, false);
+        w->owner->order(w, i, lane, p, HAND_LEAVE);
 }
 
 /* arrive_drop: one fewer from the next phase on. */
@@ -126,8 +126,10 @@ enum {
 };
 enum {
     WITH_TX = 1,
-    NO_COMPLETE = 2
-}; /* flags of arrivals; of a test, 1: by its parity */
+    NO_COMPLETE = 2,
+    BY_PARITY = 1,
+    WAITS = 2
+}; /* flags: of arrivals; of tests */
 
 static void
 mbarrier(Lanes *w, const Ins *i, uint32_t m)
@@ -174,12 +176,12 @@ mbarrier(Lanes *w, const Ins *i, uint32_t m)
             break;
         default: { /* the phase v (its parity, or the state of an arrival) is over */
             uint8_t *p = mbarrier_at(w, i, l, space, address[l]);
-            uint64_t phase = i->flags ? v[l] & 1 : v[l] >> 63;
+            uint64_t phase = i->flags & BY_PARITY ? v[l] & 1 : v[l] >> 63;
             if (w->owner->look && mb_of(p).phase == phase)
                 w->owner->look(w, i, l, p);
             out[l] = mb_of(p).phase != phase;
             if (out[l] && w->owner->order)
-                w->owner->order(w, i, l, p, true);
+                w->owner->order(w, i, l, p, i->flags & WAITS ? HAND_WAIT : HAND_TAKE);
             if (!out[l] && w->owner->goes_on)
                 w->owner->goes_on(w, i);
         }
@@ -249,7 +251,9 @@ dec_mbarrier(Dec *d)
     bool counts = arrives && !with_tx && !incomplete && d->n_opds > at;
     if (counts && dec_sm(d) < 90)
         dec_fail(d, "a count without .noComplete is of sm_90 on");
-    i->flags = (uint16_t)(parity || with_tx) | (incomplete ? NO_COMPLETE : 0);
+    bool waits = op > MB_TEST;
+    i->flags = (uint16_t)((parity ? BY_PARITY : 0) | (with_tx ? WITH_TX : 0) |
+                          (waits ? WAITS : 0) | (incomplete ? NO_COMPLETE : 0));
     i->is_threads_own = true;
     i->flow = op >= MB_TEST ? FLOW_YIELD : FLOW_NEXT;
     i->run = mbarrier;

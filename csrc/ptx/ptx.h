@@ -316,6 +316,10 @@ extern const OpRow integer_ops[], narrow_ops[], logic_ops[], compare_ops[], floa
 /* ---- running --------------------------------------------------------------------- */
 /* What lanes ask of whoever runs them. */
 struct PtxBulk; /* asm.h */
+/* What was done before is left somewhere, or taken from there. HAND_WAIT takes, too; who finds no
+ * end of the phase looks again. */
+typedef enum Handing { HAND_LEAVE, HAND_TAKE, HAND_WAIT } Handing;
+
 typedef struct Owner {
     /* The bytes behind an address of a lane, checked: aligned, within its space. Does not
      * come back where they are not. */
@@ -346,7 +350,7 @@ typedef struct Owner {
     void (*arrive_later)(Lanes *w, const Ins *i, int lane, uint8_t *bar);
     /* What lanes did before is left at an mbarrier, or taken from there; at NULL: at a place of
      * all atomics, both. May be absent. */
-    void (*order)(Lanes *w, const Ins *i, int lane, const void *at, bool acquires);
+    void (*order)(Lanes *w, const Ins *i, int lane, const void *at, Handing how);
     /* fence.proxy.async; what bulk copies read and write of shared memory, checked by `bytes`
      * (HOW_ASYNC) before. bar: who is told; NULL: who waits for the lane's group. May be
      * absent. */

@@ -63,6 +63,7 @@ typedef struct Post { /* what threads of a cluster left somewhere */
     uint32_t
         *over; /* of an mbarrier: what was left there before its last phase was over */
     uint32_t *look; /* behind that: when each thread saw that it was; 0: it has not */
+    uint32_t *product; /* behind that: its warp's next product then, its agent's time */
     const Ins *looker; /* the last */
     uint64_t phase;
 } Post;
@@ -357,31 +358,33 @@ races_cluster_barrier(Cluster *k)
     forget(k->order, k);
 }
 
-/* A phase ends. Whoever saw the end of the one before has done so in any order of the warps: else
- * they might come when this one, of the same parity as what they wait for, is over as well. What
- * one thread of a warpgroup has seen stands for the others. */
+/* A product's column in a clock: of the warpgroup of a thread; -1: it has begun none. */
+static int
+column_of_products(const Cluster *k, int thread)
+{
+    Order *o = k->order;
+    int first = thread % o->per_cta / LANES & ~3;
+    return agent_of(o, &k->ctas[thread / o->per_cta].warps[first], false);
+}
+
+/* A phase ends. Each thread that saw the end of the one before has done so in any order of the
+ * warps: else it might come when this one, of the same parity as what it waits for, is over as
+ * well. A product that its warp began behind the look is over: then it has looked. */
 static void
 check_looks(Warp *w, const Ins *i, int lane, const Post *p)
 {
-    enum { GROUP = 4 * LANES };
     const Order *o = order_of(w);
-    for (int first = 0, n; first < o->n_threads; first += n) {
-        int rest = o->per_cta - first % o->per_cta, last = -1; /* of its block */
-        bool is_known = false;
-        n = rest < GROUP ? rest : GROUP;
-        for (int t = first; t < first + n; t++) {
-            if (p->look[t] <= o->base)
-                continue;
-            last = t;
-            is_known |= p->clock[t] >= p->look[t];
-        }
-        if (last < 0 || is_known)
+    for (int t = 0; t < o->n_threads; t++) {
+        if (p->look[t] <= o->base || p->clock[t] >= p->look[t])
+            continue;
+        int column = column_of_products(w->cta->cluster, t);
+        if (column >= 0 && p->clock[column] >= p->product[t])
             continue;
         warp_launch(w)->report.other = p->looker;
         warp_fault(w, i, lane, FAULT_RACE,
                    "race: an mbarrier's phase ends, and nothing orders that behind "
                    "thread %d's wait for the phase before",
-                   last);
+                   t);
     }
     memset(p->look, 0, (size_t)o->n * sizeof *p->look);
 }
@@ -395,8 +398,9 @@ phase_of(Warp *w, const Ins *i, int lane, const void *bar)
     size_t n = (size_t)k->order->n;
     Post *p = post_at(k, bar, true);
     if (!p->over) {
-        p->over = room(k, 2 * n, sizeof *p->over);
+        p->over = room(k, 3 * n, sizeof *p->over);
         p->look = p->over + n;
+        p->product = p->look + n;
     }
     memcpy(&bits, bar, sizeof bits);
     if (bits >> 63 != p->phase) {
@@ -408,18 +412,21 @@ phase_of(Warp *w, const Ins *i, int lane, const void *bar)
 }
 
 void
-races_order(Lanes *lanes, const Ins *i, int lane, const void *at, bool acquires)
+races_order(Lanes *lanes, const Ins *i, int lane, const void *at, Handing how)
 {
     Warp *w = warp_of(lanes);
     if (!order_of(w))
         return;
     Cluster *k = w->cta->cluster;
     int thread = thread_of(w, lane);
-    if (acquires) {
+    if (how != HAND_LEAVE) {
         Post *p = phase_of(w, i, lane, at);
         join_clock(row_of(k, thread), p->over, k->order->n);
-        p->look[thread] = k->order->own[thread];
-        p->looker = i;
+        if (how == HAND_WAIT) {
+            p->look[thread] = k->order->own[thread];
+            p->product[thread] = k->order->base + 1 + (uint32_t)w->mma_groups;
+            p->looker = i;
+        }
         k->order->is_wide = true;
         return;
     }
