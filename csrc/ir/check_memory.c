@@ -441,8 +441,11 @@ want_mbar(const Op *o, int i)
 const char *
 check_mbar_wait(const Op *o)
 {
+    enum { MAX_LOOKS = 1 << 10 };
     const char *err = want_mbar(o, 0);
-    return err ? err : want_arg(o, 2, ty_scalar(comp(o), E_I32));
+    if (!err)
+        err = want_arg(o, 2, ty_scalar(comp(o), E_I32));
+    return err ? err : want_word(o, ATTR_LOOKS, 0, MAX_LOOKS);
 }
 
 const char *

@@ -231,18 +231,24 @@ runs_beside(const Op *dot)
            !arg(dot, 0)->type->slots && ring_of(arg(dot, 1));
 }
 
-/* Waits once more for what has come already: ptxas moves the wait for a product up over
- * arithmetic, but not over a loop. */
+/* Looks once more at what has come already: ptxas moves the wait for a product up over
+ * arithmetic, but not over a loop. It must not wait. One thread of a warpgroup gives the slot
+ * back for all once the product is over, so another may come here when the slot is filled
+ * anew, and the phase that it would wait for is two behind. */
 static void
 hold_back(Build *b, const Op *dot)
 {
+    enum { LOOKS = 16 }; /* the first sees it; few enough would be unrolled */
     const Op *view = arg(dot, 1)->def;
     const Op *ring = arg(view, 0)->def, *o = dot->prev;
     while (o && (o->op != OP_MBAR_WAIT || arg(o, 0)->def != ring ||
                  arg(o, 1) != arg(view, 1)))
         o = o->prev;
-    if (o)
-        ir_op(b, OP_MBAR_WAIT, 3, (Val *[]){arg(o, 0), arg(o, 1), arg(o, 2)}, 0, NULL);
+    if (!o)
+        return;
+    Op *look = ir_op(b, OP_MBAR_WAIT, 3, (Val *[]){arg(o, 0), arg(o, 1), arg(o, 2)}, 0,
+                     NULL);
+    ir_set_attr(look, ATTR_LOOKS, LOOKS);
 }
 
 static void

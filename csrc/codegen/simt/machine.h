@@ -120,7 +120,7 @@ typedef struct Machine {
      * analysis/hopper.c does not choose rings for the target. */
     void (*mbar_init)(Ll *l, int at, int n, int arrivals);
     void (*mbar_init_done)(Ll *l);
-    void (*mbar_wait)(Ll *l, Lv at, Lv phase);
+    void (*mbar_wait)(Ll *l, Lv at, Lv phase, int looks); /* 0: as many as it takes */
     void (*mbar_arrive)(Ll *l, Lv at, int bytes, Lv pred);
     /* Blocks 2 i and 2 i + 1 as a pair (RING_ALLOC {pair=1}). open: the kernel is of such, before other
      * code names shared memory. arrive: at the mbarriers of both. meet: all threads of both, in whose

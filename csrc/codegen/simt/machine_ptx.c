@@ -283,7 +283,7 @@ ptx_cluster_wait(Ll *l, int site, const Loc *loc)
 {
     (void)loc;
     PtxMachine *m = ptx_state(l);
-    ptx_mbar_wait(l, ll_i32(l, m->barriers_at + 8 * site), ll_i32(l, 0));
+    ptx_mbar_wait(l, ll_i32(l, m->barriers_at + 8 * site), ll_i32(l, 0), 0);
 }
 
 const Machine machine_ptx = {

@@ -96,7 +96,7 @@ void ptx_fence_async(Ll *l);
 /* ptx_ring.c */
 void ptx_mbar_init(Ll *l, int at, int n, int arrivals);
 void ptx_mbar_init_done(Ll *l);
-void ptx_mbar_wait(Ll *l, Lv at, Lv phase);
+void ptx_mbar_wait(Ll *l, Lv at, Lv phase, int looks);
 void ptx_mbar_arrive(Ll *l, Lv at, int bytes, Lv pred);
 void ptx_pair_open(Ll *l);
 void ptx_pair_arrive(Ll *l, Lv at, Lv pred);

@@ -35,9 +35,35 @@ spin_on(Ll *l, const char *try, const char *constraints, Lv at, Lv phase)
     LLVMPositionBuilderAtEnd(l->b, done);
 }
 
-void
-ptx_mbar_wait(Ll *l, Lv at, Lv phase)
+/* Looks at the phase so many times at most. The first look stands in front of the loop, so that
+ * ptxas moves it up and what stands there hides its latency. */
+static void
+look_at(Ll *l, Lv at, Lv phase, int looks)
 {
+    static const char text[] =
+        "mbarrier.test_wait.parity.shared::cta.b64 $0, [$1], $2;";
+    Lv args[] = {ptx_shared_address(l, at), phase}, one = ll_i32(l, 1);
+    LLVMBasicBlockRef again = ll_block(l, "again"), done = ll_block(l, "looked");
+    Lv ok = ll_asm(l, l->i1, text, "=b,r,r,~{memory}", args, 2, true);
+    LLVMBasicBlockRef from = LLVMGetInsertBlock(l->b);
+    LLVMBuildCondBr(l->b, ok, done, again);
+    LLVMPositionBuilderAtEnd(l->b, again);
+    Lv n = LLVMBuildPhi(l->b, l->i32, "");
+    ok = ll_asm(l, l->i1, text, "=b,r,r,~{memory}", args, 2, true);
+    Lv next = LLVMBuildAdd(l->b, n, one, "");
+    Lv last = LLVMBuildICmp(l->b, LLVMIntEQ, next, ll_i32(l, looks), "");
+    LLVMAddIncoming(n, (Lv[]){one, next}, (LLVMBasicBlockRef[]){from, again}, 2);
+    LLVMBuildCondBr(l->b, LLVMBuildOr(l->b, ok, last, ""), done, again);
+    LLVMPositionBuilderAtEnd(l->b, done);
+}
+
+void
+ptx_mbar_wait(Ll *l, Lv at, Lv phase, int looks)
+{
+    if (looks) {
+        look_at(l, at, phase, looks);
+        return;
+    }
     spin_on(l, "mbarrier.try_wait.parity.shared::cta.b64 $0, [$1], $2;",
             "=b,r,r,~{memory}", at, phase);
 }

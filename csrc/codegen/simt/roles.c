@@ -64,7 +64,8 @@ void
 sim_mbar_wait(Sim *s, const Op *o)
 {
     need_rings(s, o);
-    s->m->mbar_wait(s->l, mbar_of(s, arg(o, 0), arg(o, 1)), sim_val(s, arg(o, 2))[0]);
+    s->m->mbar_wait(s->l, mbar_of(s, arg(o, 0), arg(o, 1)), sim_val(s, arg(o, 2))[0],
+                    (int)ir_attr(o, ATTR_LOOKS));
 }
 
 /* Who arrives, of the program's threads: as many as the ring's owner counts. */
