@@ -4,7 +4,6 @@
  * any operand.
  */
 #include "codegen/scalar.h"
-#include "codegen/simt/machine.h"
 #include "ptx/formats.h"
 
 /* ---- narrow floats <-> float --------------------------------------------------------- */

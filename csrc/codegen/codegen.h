@@ -37,6 +37,9 @@ typedef struct ScalarOps {
     /* float or double to integers of 16 bits or more, cut off and saturated, NaN 0. NULL:
      * LLVM's form. May be NULL itself. */
     Lv (*to_int)(Ll *l, Elem to, Lv x);
+    /* Inline assembly with pack 1, on scalars or vectors of the registers, in a region: its
+     * results. */
+    void (*assembly)(Ll *l, const Op *o, Lv *x, Lv *out);
 } ScalarOps;
 
 struct Ll {
@@ -53,6 +56,9 @@ struct Ll {
     bool
         has_range; /* host: AVX512-DQ's min and max by the order of numbers, see extremes.c */
     const ScalarOps *ops;
+    /* ll_call_extern, or NULL: the module has no EXTERN but in loops of its own. By pointer, as
+     * library/ stands on what is here. */
+    Lv (*call_extern)(Ll *l, const Op *o, Lv *x);
     const struct Machine *machine; /* simt only; see simt/machine.h */
     void *machine_data;
     int log2_ctas;    /* simt only: blocks of a cluster that share a program */
@@ -61,6 +67,12 @@ struct Ll {
     struct LlExterns *externs; /* functions of the user's libraries: link.c */
     struct LlLines *lines;     /* of the source, for PTX: lines.c; NULL: none */
 };
+
+static inline bool
+ll_is_host(const Ll *l)
+{
+    return l->gptr == l->ptr; /* PTX has another address space */
+}
 
 /* ---- llvm.c ----------------------------------------------------------------------------- */
 typedef enum LlTarget { LL_HOST, LL_NVPTX } LlTarget;
@@ -132,7 +144,7 @@ int cg_asm_bits(const Type *t);
 struct PtxForm;
 void cg_asm_form(Ll *l, const Op *o, struct PtxForm *form);
 void cg_asm_check(Ll *l, const Op *o, int sm); /* an error unless it can be run */
-/* o, with pack 1, on scalars or vectors of the registers, in a region: its results. */
+/* ScalarOps.assembly for hosts. */
 void cg_asm_elements(Ll *l, const Op *o, Lv *x, Lv *out);
 
 /* ---- override.c: files in the place of stages ---- */

@@ -414,4 +414,4 @@ math(Ll *l, OpCode op, Elem e, Lv *args)
     }
 }
 
-const ScalarOps scalar_ops_host = {.math = math};
+const ScalarOps scalar_ops_host = {.math = math, .assembly = cg_asm_elements};

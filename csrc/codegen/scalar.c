@@ -13,7 +13,6 @@
  *         is not 0, and would drop the test in where(b == 0, 0, a // b).
  */
 #include "codegen/scalar.h"
-#include "codegen/simt/machine.h"
 
 /* ---- small words --------------------------------------------------------------------- */
 
@@ -53,12 +52,12 @@ product_plus(Ll *l, Lv product, bool minus, Lv z)
 static Lv
 sum_of(Ll *l, Lv a, Lv b, bool minus)
 {
-    if (is_host(l) && is_product(l, a))
+    if (ll_is_host(l) && is_product(l, a))
         return product_plus(l, a, false, minus ? LLVMBuildFNeg(l->b, b, "") : b);
-    if (is_host(l) && is_product(l, b))
+    if (ll_is_host(l) && is_product(l, b))
         return product_plus(l, b, minus, a);
     Lv x = minus ? LLVMBuildFSub(l->b, a, b, "") : LLVMBuildFAdd(l->b, a, b, "");
-    return is_host(l) ? x : contracted(l, x);
+    return ll_is_host(l) ? x : contracted(l, x);
 }
 
 /* The op may have other users than a sum; then its value is to be one. */
@@ -66,7 +65,7 @@ static Lv
 product_of(Ll *l, Lv a, Lv b, bool has_one_use)
 {
     Lv x = LLVMBuildFMul(l->b, a, b, "");
-    return is_host(l) && !has_one_use ? x : contracted(l, x);
+    return ll_is_host(l) && !has_one_use ? x : contracted(l, x);
 }
 
 /* ---- integers ------------------------------------------------------------------------------ */
@@ -98,12 +97,12 @@ int_divide(Ll *l, Elem e, Lv a, Lv b, bool want_rem)
      * wraps there, and only of a constant does LLVM know that it is -1. */
     Lv is_zero = cmp_int(l, LLVMIntEQ, b, same_int(b, 0));
     Lv bad = is_zero, is_minus = NULL;
-    if (is_signed && (is_host(l) || LLVMIsConstant(b))) {
+    if (is_signed && (ll_is_host(l) || LLVMIsConstant(b))) {
         is_minus = cmp_int(l, LLVMIntEQ, b, LLVMConstAllOnes(LLVMTypeOf(b)));
         bad = LLVMBuildOr(l->b, is_zero, is_minus, "");
     }
     Lv d = choose(l, bad, same_int(b, 1), b), q;
-    if (want_rem && !is_host(l))
+    if (want_rem && !ll_is_host(l))
         return is_signed ? LLVMBuildSRem(l->b, a, d, "")
                          : LLVMBuildURem(l->b, a, d, "");
     if (ll_lanes(a) && elem_info[e].bits <= 32 && !LLVMIsConstant(d))
@@ -241,7 +240,7 @@ wide_op(Ll *l, OpCode op, Elem e, Lv *x, int n, bool has_one_use)
     case OP_DIV_RN: return LLVMBuildFDiv(l->b, a, b, "");
     case OP_REM: return cg_float_rem(l, a, b);
     case OPS(OP_MIN, OP_MAX, OP_MINNAN, OP_MAXNAN):
-        if (is_host(l))
+        if (ll_is_host(l))
             return cg_extreme(l, op, a, b);
         break;
     default: break;
@@ -372,7 +371,7 @@ cg_elementwise(Ll *l, const Op *o, Lv *x)
     switch (op) {
     case OP_HINT: return x[0];
     case OP_EXTERN:
-    case OP_EXTERN_IO: return ll_call_extern(l, o, x);
+    case OP_EXTERN_IO: return l->call_extern(l, o, x);
     case OP_SELECT: return choose(l, x[0], x[1], x[2]);
     case OP_BITCAST: return bitcast(l, t, result(o, 0)->type, x[0]);
     case OP_ADDPTR: return add_pointer(l, t, arg(o, 1)->type, x[0], x[1]);
@@ -459,12 +458,10 @@ region_block(Region *r, const Block *b, Lv *out)
            *y = NEW_N(r->l->c->arena, Lv, o->n_results);
         for (int i = 0; i < o->n_args; i++)
             x[i] = region_value(r, arg(o, i));
-        if (!op_is_assembly(o))
-            y[0] = cg_elementwise(r->l, o, x);
-        else if (r->l->machine)
-            simt_assembly(r->l, o, x, y);
+        if (op_is_assembly(o))
+            r->l->ops->assembly(r->l, o, x, y);
         else
-            cg_asm_elements(r->l, o, x, y);
+            y[0] = cg_elementwise(r->l, o, x);
         for (int i = 0; i < o->n_results; i++)
             map_put(&r->at, result(o, i), 0, y[i]);
     }

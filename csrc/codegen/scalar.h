@@ -59,12 +59,6 @@ binary(Ll *l, const char *name, Lv x, Lv y)
     return ll_intrinsic(l, name, &t, 1, (Lv[]){x, y}, 2);
 }
 
-static inline bool
-is_host(const Ll *l)
-{
-    return l->gptr == l->ptr; /* PTX has another address space */
-}
-
 /* Floats of 8 and 16 bits as a float, exactly; and back. */
 Lv cast_narrow_to_float(Ll *l, Elem e, Lv x);
 Lv cast_float_to_narrow(Ll *l, Elem e, Lv x, int rounding);

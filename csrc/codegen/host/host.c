@@ -417,6 +417,7 @@ cg_host(Func *f, Binary *out)
 {
     Comp *c = f->c;
     Ll *l = ll_new(c, LL_HOST, f->name);
+    l->call_extern = ll_call_extern;
     Host *h = NEW(c->arena, Host);
     h->l = l, h->c = c, h->f = f;
     h->v = NEW_N(c->arena, VState, f->n_vals);

@@ -164,7 +164,7 @@ open_intrinsic(Ll *l, Called *k)
     const char *symbol = lib_symbol(l, k->o), *home = home_of(symbol);
     if (!LLVMLookupIntrinsicID(symbol, strlen(symbol)))
         bad_intrinsic(l, k->o, "there is no such function");
-    const char *part = lib_is_ptx(l) ? "nvvm" : LLVMGetTarget(l->m);
+    const char *part = ll_is_host(l) ? LLVMGetTarget(l->m) : "nvvm";
     if (strncmp(part, home, strlen(home)) != 0) {
         err_help(l->c, "choose by tl.target_info, or write it in the language");
         err_at(l->c, k->o->loc, TARGET,

@@ -10,7 +10,6 @@
  * Rule 1: what is not known here is refused by name. Nothing is guessed.
  */
 #include "codegen/library/link.h"
-#include "codegen/simt/machine.h"
 #include "ptx/asm.h"
 
 typedef struct Walk {
@@ -27,8 +26,8 @@ foreign_target(const Ll *l)
 {
     return l->c->opt.interpret                   ? "the interpreter"
            : l->c->opt.target.kind == TARGET_EMU ? "the emulator"
-           : lib_is_ptx(l)                       ? "CUDA"
-                                                 : "the CPU";
+           : ll_is_host(l)                       ? "the CPU"
+                                                 : "CUDA";
 }
 
 bool
@@ -51,7 +50,7 @@ bool
 foreign_is_known(Ll *l, const char *name)
 {
     static const char *const of_cuda[] = {"vprintf", "malloc", "free", "__assertfail"};
-    if (lib_is_ptx(l))
+    if (!ll_is_host(l))
         return is_one_of(name, of_cuda, COUNT(of_cuda));
     char real;
     return foreign_types(name, &real) != NULL;
@@ -222,7 +221,6 @@ static void visit(Walk *w, Lv v);
 static void
 instruction(Walk *w, Lv i)
 {
-    bool is_host = !lib_is_ptx(w->l);
     LLVMOpcode op = LLVMGetInstructionOpcode(i);
     switch (op) {
     case LLVMSDiv:
@@ -230,7 +228,7 @@ instruction(Walk *w, Lv i)
     case LLVMSRem:
     case LLVMURem: guard_division(w, i, op); return;
     case LLVMCall:
-        if (is_host)
+        if (ll_is_host(w->l))
             call_on_host(w, i);
         else
             call_on_gpu(w, i);
@@ -286,7 +284,7 @@ visit_function(Walk *outer, Lv fn)
     w.fn = fn;
     if (LLVMHasPersonalityFn(fn))
         refuse_foreign(&w, "an exception");
-    if (!lib_is_ptx(w.l))
+    if (ll_is_host(w.l))
         plain_function(&w, fn);
     for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(fn); b;
          b = LLVMGetNextBasicBlock(b))
@@ -304,7 +302,7 @@ visit_global(Walk *w, Lv g)
     if (LLVMIsThreadLocal(g))
         refuse_foreign(w, str_printf(w->l->c->arena, "the thread's own variable '%s'",
                                      user_name(w, g)));
-    if (!lib_is_ptx(w->l) && LLVMGetPointerAddressSpace(LLVMTypeOf(g)) == SHARED_SPACE)
+    if (ll_is_host(w->l) && LLVMGetPointerAddressSpace(LLVMTypeOf(g)) == SHARED_SPACE)
         refuse_foreign(w, str_printf(w->l->c->arena, "shared memory, '%s',",
                                      user_name(w, g)));
     visit(w, LLVMGetInitializer(g));

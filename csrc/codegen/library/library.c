@@ -7,18 +7,11 @@
  *         fault is an error at the line of the call.
  */
 #include "codegen/library/link.h"
-#include "codegen/simt/machine.h"
 
 #include <llvm-c/Analysis.h>
 #include <llvm-c/Comdat.h>
 #include <llvm-c/DebugInfo.h>
 #include <llvm-c/IRReader.h>
-
-bool
-lib_is_ptx(const Ll *l)
-{
-    return l->machine == &machine_ptx;
-}
 
 struct LlExterns *
 lib_externs(Ll *l)
@@ -89,7 +82,7 @@ lib_bad(Ll *l, const char *path, const Op *o, const char *why)
     err_help(l->c,
              "a library is LLVM bitcode or text for %s, made by this LLVM or an "
              "older one",
-             lib_is_ptx(l) ? "nvptx64" : "this machine");
+             ll_is_host(l) ? "this machine" : "nvptx64");
     err_at(l->c, o->loc, VALUE,
            str_printf(l->c->arena, "the library '%s': %s", path, why));
 }

@@ -33,7 +33,8 @@ resolve(Reach *r, Lv global)
     const char *at = lib_files(r->from->o), *path;
     if (LLVMIsAFunction(global) && LLVMGetIntrinsicID(global))
         return;
-    if ((lib_is_ptx(l) && !strcmp(name, "__nvvm_reflect")) || foreign_is_known(l, name))
+    if ((!ll_is_host(l) && !strcmp(name, "__nvvm_reflect")) ||
+        foreign_is_known(l, name))
         return;
     while ((path = lib_next_file(l, &at))) {
         LlLibrary *lib = lib_open(l, path, r->from->o);
@@ -157,7 +158,7 @@ ll_link(Ll *l, const char *passes)
 {
     if (!l->externs)
         return passes;
-    if (lib_is_ptx(l))
+    if (!ll_is_host(l))
         answer_ftz(l);
     link_all(l);
     hide_all(l);
@@ -170,7 +171,7 @@ ll_link(Ll *l, const char *passes)
         l->c->arena,
         "globaldce,%salways-inline,function(sroa,instcombine<no-verify-fixpoint>,"
         "simplifycfg),cgscc(inline),globaldce,%s",
-        lib_is_ptx(l) ? "nvvm-reflect," : "", passes);
+        ll_is_host(l) ? "" : "nvvm-reflect,", passes);
 }
 
 void
@@ -180,7 +181,7 @@ ll_note_libraries(Ll *l, Binary *out)
     if (!k)
         return;
     Sb sb = {.a = l->c->arena};
-    if (lib_is_ptx(l))
+    if (!ll_is_host(l))
         sb_printf(&sb, "libdevice %s\n", l->c->libdevice ? l->c->libdevice : "");
     for (; k; k = k->next)
         sb_printf(&sb, "%016llx %llu %s\n", (unsigned long long)k->hash,

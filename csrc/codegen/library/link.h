@@ -34,7 +34,6 @@ struct LlExterns {
 
 /* ---- library.c ---- */
 struct LlExterns *lib_externs(Ll *l);
-bool lib_is_ptx(const Ll *l);
 /* Of Op.text: the symbol; the files, from *at on one after the other, NULL: no more. */
 const char *lib_symbol(Ll *l, const Op *o);
 const char *lib_files(const Op *o);

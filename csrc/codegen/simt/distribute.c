@@ -701,6 +701,7 @@ cg_simt(Func *f, Binary *out)
     l->machine = s.m;
     s.m = sim_costs_open(l, a);
     l->ops = s.m->ops;
+    l->call_extern = ll_call_extern;
     l->log2_ctas = f->log2_ctas;
     Lv *params = NEW_N(a, Lv, f->body->n_args);
     s.m->begin(l, f, params);

@@ -210,4 +210,5 @@ ptx_to_int(Ll *l, Elem to, Lv x)
     return LLVMBuildSelect(l->b, is_nan, LLVMConstNull(LLVMTypeOf(r)), r, "");
 }
 
-const ScalarOps ptx_scalar_ops = {ptx_math, ptx_to_float, ptx_from_float, ptx_to_int};
+const ScalarOps ptx_scalar_ops = {ptx_math, ptx_to_float, ptx_from_float, ptx_to_int,
+                                  simt_assembly};
