@@ -4,6 +4,7 @@
  * is an array of one, computed by every thread alike.
  *
  *     distribute.c    the walk over the ops; elementwise, shape ops, indices
+ *     values.c        the registers of a value
  *     local.c chunks.c    values with too many registers: loops over chunks of them
  *     slices.c        slices that passes keep in local memory
  *     control.c       for, while, if; carry.c: of big values
@@ -49,13 +50,22 @@ typedef struct Sim {
 
 /* ---- distribute.c ---------------------------------------------------------------------- */
 void sim_block(Sim *s, const Block *b); /* all ops but the terminator */
-Lv *sim_val(Sim *s, const Val *v);      /* its registers */
-Lv *sim_define(Sim *s, const Val *v);   /* room for them, to be filled */
+
+/* ---- values.c -------------------------------------------------------------------------- */
+Lv *sim_val(Sim *s, const Val *v);    /* its registers */
+Lv *sim_define(Sim *s, const Val *v); /* room for them, to be filled */
 /* The same, filled when asked for: make(s, data, r) fills register r, and may fill others. */
 void sim_define_lazily(Sim *s, const Val *v, void (*make)(Sim *s, void *data, int r),
                        void *data);
 Lv sim_reg(Sim *s, const Val *v, int r); /* one register; sim_val makes all */
 int sim_n_regs(const Val *v);            /* 1 for a scalar */
+NORETURN void sim_bad_layout(Sim *s, const Op *o);
+/* Of a shape op: bit i of a register of the result is map[i] of the operand's. */
+void sim_reg_map(Sim *s, const Op *o, Col *map);
+/* Of a join, split or cat: the register bit that tells the halves apart. */
+int sim_half_bit(Sim *s, const Op *o);
+
+/* ---- setup.c --------------------------------------------------------------------------- */
 /* XOR of the columns of this thread's set lane and warp bits, as i32. */
 Lv sim_linear(Sim *s, const Col *lane, int n_lane, const Col *warp, int n_warp);
 /* What sim_linear gave with the bits of k turned over, in setup too. The optimiser cannot
@@ -74,16 +84,11 @@ Lv sim_and(Sim *s, Lv a, Lv b); /* of predicates; NULL is true */
 void sim_begin_anew(Sim *s);
 void sim_open_setup(Sim *s); /* of the function; ended where its ops begin */
 void sim_end_setup(Sim *s, const char *then);
-NORETURN void sim_bad_layout(Sim *s, const Op *o);
 
 /* XOR of the columns of from's set bits, which are n. */
 Lv sim_xor_columns(Sim *s, Lv from, const Col *col, int n);
 /* a ^ b of what has only those bits: a sum where none is in both. */
 Lv sim_joined(Sim *s, Lv a, Col a_bits, Lv b, Col b_bits);
-/* Of a shape op: bit i of a register of the result is map[i] of the operand's. */
-void sim_reg_map(Sim *s, const Op *o, Col *map);
-/* Of a join, split or cat: the register bit that tells the halves apart. */
-int sim_half_bit(Sim *s, const Op *o);
 
 /* ---- local.c: see there ------------------------------------------------------------------ */
 void sim_local_open(Sim *s);  /* decides which values are big */
