@@ -517,6 +517,8 @@ void option_names_free(State *st);
 /* Fills c from a signature instead of from arguments: items in args by position, in kwargs by
  * name; options too. Objects made on the way go to the list keep. 0, or -1. */
 int call_from_signature(Call *c, PyObject *args, PyObject *kwargs, PyObject *keep);
+
+/* ---- target.c -------------------------------------------------------------------------------- */
 /* "cpu", "cuda:sm_90a", "emu:sm_80"; "cuda" has sm 0: the device's. 0, or -1 with ValueError. */
 int parse_target(const char *text, Target *out);
 /* "sm80", "sm_90a": sm and accelerated of *out. 0, or -1 with ValueError. */
