@@ -268,3 +268,33 @@ fe_warn(Fe *f, PyObject *category, const char *fmt, ...)
     if (PyErr_WarnExplicit(category, text, at->file, at->line, NULL, NULL))
         fe_raise(f, at); /* warnings are errors: python -W error */
 }
+
+/* ---- functions of Python ------------------------------------------------------------- */
+
+/* Is the function o of another package than the kernel? It is not the reader's to decorate. */
+static bool
+is_of_library(Fe *f, PyObject *o)
+{
+    PyObject *home_b = PyDict_GetItemString(f->frame->tree->fn->globals, "__name__");
+    PyObject *module = PyObject_GetAttrString(o, "__module__");
+    if (!module || !home_b || !PyUnicode_Check(fe_own(f, module)) ||
+        !PyUnicode_Check(home_b)) {
+        PyErr_Clear();
+        return false;
+    }
+    const char *a = v_const_str(f, v_obj(module), "a name");
+    const char *b = v_const_str(f, v_obj(home_b), "a name");
+    size_t n = strcspn(a, ".");
+    return n != strcspn(b, ".") || memcmp(a, b, n);
+}
+
+void
+fe_help_function(Fe *f, PyObject *o)
+{
+    if (is_of_library(f, o))
+        err_help(f->c, "a library's function runs on the host: call it before the "
+                       "launch and pass what it gives");
+    else
+        err_help(f->c, "decorate it with @jit, or with @constexpr_function when it "
+                       "computes constants");
+}

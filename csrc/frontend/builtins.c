@@ -7,63 +7,29 @@
 
 /* ---- the table --------------------------------------------------------------------------- */
 
-const Builtin fe_builtins[] = {
+/* Row by row as fe_builtin_names. */
+static const Builtin builtins[] = {
 #define BUILTIN(name, sig, fn, flags, doc) {name, sig, fn, flags, doc},
 #define JIT_MEMBER(name) {name, "", NULL, BI_MEMBER, ""},
 #include "frontend/builtins.def"
 #undef BUILTIN
 #undef JIT_MEMBER
 };
-const int n_fe_builtins = (int)COUNT(fe_builtins);
-
-const Builtin *
-fe_builtin_row(const char *name, bool py)
-{
-    for (int i = 0; i < n_fe_builtins; i++)
-        if (!strcmp(fe_builtins[i].name, name) &&
-            ((fe_builtins[i].flags & BI_PY) != 0) == py && fe_builtins[i].fn)
-            return &fe_builtins[i];
-    return NULL;
-}
 
 const Builtin *
 fe_member(const char *name)
 {
     for (int i = 0; i < n_fe_builtins; i++)
-        if ((fe_builtins[i].flags & BI_MEMBER) && !strcmp(fe_builtins[i].name, name))
-            return &fe_builtins[i];
+        if ((builtins[i].flags & BI_MEMBER) && !strcmp(builtins[i].name, name))
+            return &builtins[i];
     return NULL;
-}
-
-/* The text of s, an attribute that may be missing or no string; steals s. */
-static const char *
-word(Fe *f, PyObject *s)
-{
-    const char *u = s && PyUnicode_Check(fe_own(f, s))
-                        ? PyUnicode_AsUTF8AndSize(s, NULL)
-                        : NULL;
-    fe_forget(f);
-    return u;
 }
 
 const Builtin *
 fe_builtin_of(Fe *f, PyObject *o)
 {
-    const Builtin *bi = map_get(&f->builtins, o, 0);
-    if (bi)
-        return bi->name ? bi : NULL;
-    static const Builtin none;
-    bi = &none;
-    const char *name = word(f, PyObject_GetAttr(o, f->attr_builtin));
-    if (name && fe_builtin_row(name, false))
-        bi = fe_builtin_row(name, false);
-    if (bi == &none && (PyCFunction_Check(o) || PyType_Check(o))) {
-        name = word(f, PyObject_GetAttrString(o, "__name__"));
-        if (name && fe_builtin_row(name, true) && fe_is_py_builtin(f, o, name))
-            bi = fe_builtin_row(name, true);
-    }
-    map_put(&f->builtins, fe_own(f, Py_NewRef(o)), 0, (void *)bi);
-    return bi->name ? bi : NULL;
+    const BuiltinName *name = fe_builtin_name_of(f, o);
+    return name ? &builtins[name - fe_builtin_names] : NULL;
 }
 
 /* ---- a call ------------------------------------------------------------------------------ */

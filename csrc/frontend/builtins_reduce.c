@@ -497,7 +497,7 @@ need_function(Fe *f, Value fn, int n)
                           "arguments, not %d",
                           n, n == 1 ? "" : "s", n, 2 * n, takes));
     }
-    if (jit || (fn.kind == V_OBJ && fe_builtin_of(f, fn.obj)))
+    if (jit || (fn.kind == V_OBJ && fe_builtin_name_of(f, fn.obj)))
         return;
     fe_blame(f, fn);
     err_help(f->c,

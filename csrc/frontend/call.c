@@ -8,16 +8,6 @@
  */
 #include "frontend/fe.h"
 
-FeFunction *
-fe_as_function(Fe *f, Value v)
-{
-    if (v.kind == V_CLOSURE)
-        return v.closure->fn;
-    if (v.kind != V_OBJ)
-        return NULL;
-    return f->env->as_function(f->env->data, v.obj);
-}
-
 /* ---- carets -------------------------------------------------------------------------------- */
 
 const Node *
@@ -235,7 +225,7 @@ help_instead(Fe *f, const char *name)
     const char *other = fe_other_name(name);
     if (other)
         err_help(f->c, "here it is %s", other);
-    else if (fe_builtin_row(name, false))
+    else if (fe_builtin_named(name, false))
         err_help(f->c, "the kernel language has tl.%s", name);
 }
 
@@ -388,34 +378,6 @@ call_python(Fe *f, PyObject *o, int n, const Value *args, int n_kw,
     Value r = value_of_result(f, given, foreign || is_users ? pos : NULL, all);
     f->args = outer;
     return r;
-}
-
-/* Is the function o of another package than the kernel? It is not the reader's to decorate. */
-static bool
-is_of_library(Fe *f, PyObject *o)
-{
-    PyObject *home_b = PyDict_GetItemString(f->frame->tree->fn->globals, "__name__");
-    PyObject *module = PyObject_GetAttrString(o, "__module__");
-    if (!module || !home_b || !PyUnicode_Check(fe_own(f, module)) ||
-        !PyUnicode_Check(home_b)) {
-        PyErr_Clear();
-        return false;
-    }
-    const char *a = v_const_str(f, v_obj(module), "a name");
-    const char *b = v_const_str(f, v_obj(home_b), "a name");
-    size_t n = strcspn(a, ".");
-    return n != strcspn(b, ".") || memcmp(a, b, n);
-}
-
-void
-fe_help_function(Fe *f, PyObject *o)
-{
-    if (is_of_library(f, o))
-        err_help(f->c, "a library's function runs on the host: call it before the "
-                       "launch and pass what it gives");
-    else
-        err_help(f->c, "decorate it with @jit, or with @constexpr_function when it "
-                       "computes constants");
 }
 
 /* o is nothing that can be called in a kernel. */

@@ -319,7 +319,7 @@ struct Fe {
     bool has_assert;         /* a device_assert, compiled or not */
     Map trees;               /* FeFunction * -> Tree * */
     Map nested;              /* Node * of a def -> FeFunction * */
-    Map builtins;            /* PyObject * -> Builtin * */
+    Map builtins;            /* PyObject * -> BuiltinName * */
     Map methods;             /* Python function * -> FeFunction *, of aggregates */
     Map lines;               /* file name -> list of lines, for carets */
     int n_silent; /* > 0: in a function of elements, whose statements are not marked */
@@ -348,6 +348,8 @@ NORETURN void fe_raise(Fe *f, const Loc *loc);
  * for those that fe_raise lets stand. May jump: own what you hold first. */
 void fe_forget(Fe *f);
 bool fe_has_attr(Fe *f, PyObject *o, const char *name); /* forgets as fe_forget */
+/* A @jit function, or what a closure runs; NULL: it is none. */
+FeFunction *fe_as_function(Fe *f, Value v);
 bool fe_is_ours(Fe *f, PyObject *o); /* of a module of tegula; forgets as fe_forget */
 /* An error where the current expression stands; for the rows of errors.def that are "%s". */
 #define fail(f, code, ...)                                                             \
@@ -400,7 +402,17 @@ NORETURN void fe_no_attribute(Fe *f, Value v, const char *name);
 Value fe_name(Fe *f, const Node *n);
 Value fe_read(Fe *f, Value v); /* resolves V_PARAM */
 void fe_set(Fe *f, int slot, Value v);
-bool fe_is_py_builtin(Fe *f, PyObject *o, const char *name);
+/* A row of builtins.def, as far as whoever looks a name up needs it. */
+typedef struct BuiltinName {
+    const char *name;
+    int flags;     /* BI_* */
+    bool has_code; /* else a jit function of the language has this name */
+} BuiltinName;
+extern const BuiltinName fe_builtin_names[];
+extern const int n_fe_builtins;
+/* Of tegula.language, or of Python's own; NULL: there is none of that name. */
+const BuiltinName *fe_builtin_named(const char *name, bool py);
+const BuiltinName *fe_builtin_name_of(Fe *f, PyObject *o); /* NULL: o is no builtin */
 
 /* ---- convert.c ------------------------------------------------------------------------------- */
 Elem fe_literal_elem(Fe *f, PyObject *o); /* of a number that must become a tensor */
@@ -459,8 +471,6 @@ void fe_point(Fe *f, const Node *node); /* at node, if it is known */
 NORETURN void fe_unknown_keyword(Fe *f, const char *fn, const char *kw,
                                  const char *const *words);
 Value fe_call_value(Fe *f, Value fn, int n, const Value *args); /* positional */
-/* A @jit function, or what a closure runs; NULL: it is none. */
-FeFunction *fe_as_function(Fe *f, Value v);
 /* ---- inline.c ---------------------------------------------------------------------- */
 Value fe_closure(Fe *f, const Node *n); /* of a def or lambda */
 Value fe_call_closure(Fe *f, const Closure *k, int n, const Value *args, int n_kw,
@@ -534,8 +544,6 @@ struct Builtin {
 #undef BUILTIN
 #undef JIT_MEMBER
 const Builtin *fe_builtin_of(Fe *f, PyObject *o); /* NULL: not one */
-/* Of tegula.language, or of Python's own; NULL: there is none of that name. */
-const Builtin *fe_builtin_row(const char *name, bool py);
 /* Binds arguments to the signature and runs it. */
 Value fe_call_builtin(Fe *f, const Builtin *bi, int n, const Value *args, int n_kw,
                       const char *const *kw, const Value *kw_args);
@@ -547,8 +555,6 @@ const Builtin *fe_operator_method(const char *name);
  * comparisons. */
 bool fe_aggregate_operator(Fe *f, Operator o, Value a, Value b, Value *out);
 bool fe_aggregate_element(Fe *f, Value v, Value key, Value *out); /* v[key] */
-extern const Builtin fe_builtins[];
-extern const int n_fe_builtins;
 bool fe_is_given(Value v); /* neither absent nor None */
 /* descriptor.c: a method, bound to p; V_NONE: there is none of that name. */
 Value fe_descriptor_attribute(Fe *f, Value p, const char *name);

@@ -51,14 +51,67 @@ fe_set(Fe *f, int slot, Value v)
     f->frame->set_at[slot] = f->b.loc;
 }
 
-bool
-fe_is_py_builtin(Fe *f, PyObject *o, const char *name)
+static bool
+is_py_builtin(Fe *f, PyObject *o, const char *name)
 {
     PyObject *b = PyObject_GetAttrString(f->builtins_mod, name);
     Py_XDECREF(b); /* the module holds it */
     fe_forget(f);
     return b == o;
 }
+
+/* ---- builtins.def ------------------------------------------------------------------------ */
+
+const BuiltinName fe_builtin_names[] = {
+#define BUILTIN(name, sig, fn, flags, doc) {name, flags, true},
+#define JIT_MEMBER(name) {name, BI_MEMBER, false},
+#include "frontend/builtins.def"
+#undef BUILTIN
+#undef JIT_MEMBER
+};
+const int n_fe_builtins = (int)COUNT(fe_builtin_names);
+
+const BuiltinName *
+fe_builtin_named(const char *name, bool py)
+{
+    for (const BuiltinName *b = fe_builtin_names; b < fe_builtin_names + n_fe_builtins;
+         b++)
+        if (b->has_code && ((b->flags & BI_PY) != 0) == py && !strcmp(b->name, name))
+            return b;
+    return NULL;
+}
+
+/* The text of s, an attribute that may be missing or no string; steals s. */
+static const char *
+word(Fe *f, PyObject *s)
+{
+    const char *u = s && PyUnicode_Check(fe_own(f, s))
+                        ? PyUnicode_AsUTF8AndSize(s, NULL)
+                        : NULL;
+    fe_forget(f);
+    return u;
+}
+
+const BuiltinName *
+fe_builtin_name_of(Fe *f, PyObject *o)
+{
+    static const BuiltinName none;
+    const BuiltinName *known = map_get(&f->builtins, o, 0);
+    if (known)
+        return known == &none ? NULL : known;
+    const char *name = word(f, PyObject_GetAttr(o, f->attr_builtin));
+    known = name ? fe_builtin_named(name, false) : NULL;
+    if (!known && (PyCFunction_Check(o) || PyType_Check(o))) {
+        name = word(f, PyObject_GetAttrString(o, "__name__"));
+        known = name ? fe_builtin_named(name, true) : NULL;
+        if (known && !is_py_builtin(f, o, name))
+            known = NULL;
+    }
+    map_put(&f->builtins, fe_own(f, Py_NewRef(o)), 0, (void *)(known ? known : &none));
+    return known;
+}
+
+/* ---- lookup ------------------------------------------------------------------------------ */
 
 /* dict[name], borrowed, or NULL. */
 static PyObject *
@@ -188,7 +241,7 @@ fe_name(Fe *f, const Node *n)
             PyErr_SetNone(fe_own(f, lost));
             fe_raise(f, f->b.loc);
         }
-        if (!may && !fe_builtin_of(f, o) &&
+        if (!may && !fe_builtin_name_of(f, o) &&
             fe_knob(f, "compilation", "allow_non_constexpr_globals") != Py_True) {
             const char *what = v_describe(f, v_obj(o));
             if (PyLong_Check(o) || PyFloat_Check(o) || PyUnicode_Check(o))

@@ -103,8 +103,8 @@ closest_of_tensor(Fe *f, const char *name)
     const char **words = NEW_N(f->a, const char *, n_fe_builtins + COUNT(fields) + 1);
     size_t k = 0;
     for (int i = 0; i < n_fe_builtins; i++)
-        if (fe_builtins[i].flags & BI_MEMBER)
-            words[k++] = fe_builtins[i].name;
+        if (fe_builtin_names[i].flags & BI_MEMBER)
+            words[k++] = fe_builtin_names[i].name;
     for (size_t i = 0; i < COUNT(fields); i++)
         words[k++] = fields[i];
     return fe_closest(name, words);
@@ -183,7 +183,7 @@ fe_no_attribute(Fe *f, Value v, const char *name)
              (v.kind == V_TENSOR || v.kind == V_TUPLE || v.obj == f->env->language))
         err_help(f->c, "here it is %s", here);
     else if (v.kind == V_OBJ && PyModule_Check(v.obj) && v.obj != f->env->language &&
-             fe_builtin_row(name, false))
+             fe_builtin_named(name, false))
         err_help(f->c, "it is a function of the language: tl.%s", name);
     else if (near)
         err_help(f->c, "did you mean '%s'?", near);

@@ -74,6 +74,16 @@ fe_is_instance(Fe *f, PyObject *o, PyObject *cls)
     return r;
 }
 
+FeFunction *
+fe_as_function(Fe *f, Value v)
+{
+    if (v.kind == V_CLOSURE)
+        return v.closure->fn;
+    if (v.kind != V_OBJ)
+        return NULL;
+    return f->env->as_function(f->env->data, v.obj);
+}
+
 bool
 fe_is_given(Value v)
 {
