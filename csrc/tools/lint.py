@@ -32,14 +32,19 @@ ARROWS = {
     "analysis": "base layout ir ptx",
     "passes": "base layout ir analysis",
     "runtime/emu": "base ptx",
-    "codegen": "base layout ir analysis ptx runtime/emu",
+    "codegen": "base ir analysis ptx",
+    "codegen/library": "base ir ptx codegen",
+    "codegen/host": "base ir analysis ptx runtime/emu codegen codegen/library",
+    "codegen/simt": "base layout ir analysis ptx codegen codegen/library",
     "frontend": "base ir ptx",
-    "csrc": "base ir analysis passes codegen frontend",
-    "runtime": "base ir interp ptx codegen frontend csrc runtime/emu",
+    "csrc": "base ir analysis passes codegen codegen/library codegen/host codegen/simt "
+    "frontend",
+    "runtime": "base ir interp ptx codegen codegen/library codegen/host frontend csrc "
+    "runtime/emu",
     "module": "base ir analysis codegen frontend csrc runtime runtime/emu",
     "tests": "base ir",  # what tools use of them: tests/c/random
-    "tools": "base layout ir interp ptx analysis passes codegen csrc runtime runtime/emu "
-    "tests",
+    "tools": "base layout ir interp ptx analysis passes codegen codegen/host codegen/simt "
+    "csrc runtime runtime/emu tests",
 }
 MAY_INCLUDE_PYTHON = {"frontend", "runtime", "module", "csrc"}
 
@@ -85,6 +90,14 @@ EXPORTING = {
 }
 NOTHING = re.compile(r"$")
 
+# Files of one folder that reach each other by calls: more than these are hard to read one
+# at a time.
+CIRCLE = 15
+LARGE_CIRCLES = {
+    "csrc/frontend": (21, "statements, expressions, calls and builtins that call"),
+    "csrc/codegen/host": (20, "the values of a loop nest ask for loop nests"),
+}
+
 LONG, TOO_LONG = 800, 1200
 
 # A folder of some machine, spelled so that this line is not one.
@@ -112,7 +125,8 @@ def folder(path: Path) -> str:
     parts = path.relative_to(CSRC).parts[:-1]
     if not parts:
         return "csrc"
-    return "runtime/emu" if parts[:2] == ("runtime", "emu") else parts[0]
+    nested = "/".join(parts[:2])
+    return nested if nested in ARROWS else parts[0]
 
 
 def without_comments(source: str) -> str:
@@ -320,6 +334,40 @@ def check_symbols(build: Path) -> Iterator[str]:
                 yield f"{where}: {name} is {there}/'s; {here}/ does not stand on that"
 
 
+def check_circles(build: Path) -> Iterator[str]:
+    """Files that reach each other by calls are of one folder, and few."""
+    defined, used = symbols(build)
+    calls: dict[Path, set[Path]] = defaultdict(set)
+    for name, obj in defined.items():
+        for user in used[name]:
+            if folder_of(user, build) != "tests":
+                calls[source_of(user, build)].add(source_of(obj, build))
+
+    def reached(start: Path) -> set[Path]:
+        seen: set[Path] = set()
+        todo = [start]
+        while todo:
+            new = calls[todo.pop()] - seen
+            seen |= new
+            todo += new
+        return seen
+
+    reach = {file: reached(file) for file in list(calls)}
+    circles = {
+        frozenset(f for f in reach[file] if file in reach.get(f, ()))
+        for file in reach
+        if file in reach[file]
+    }
+    for circle in sorted(circles, key=sorted):
+        folders = sorted({rel(file.parent) for file in circle})
+        most, _ = LARGE_CIRCLES.get(folders[0], (CIRCLE, ""))
+        names = ", ".join(sorted(file.stem for file in circle))
+        if len(folders) > 1:
+            yield f"{' and '.join(folders)}: a circle of calls across folders: {names}"
+        elif len(circle) > most:
+            yield f"{folders[0]}: a circle of {len(circle)} files, at most {most}: {names}"
+
+
 def check_static(build: Path) -> Iterator[str]:
     """Everything is static until a second file needs it."""
     defined, used = symbols(build)
@@ -345,7 +393,8 @@ def main(argv: list[str]) -> int:
         print(f"lint: no objects in {build}: make lint builds them", file=sys.stderr)
         return 2
     checks += [
-        (check, (build,)) for check in (check_writable, check_symbols, check_static)
+        (check, (build,))
+        for check in (check_writable, check_symbols, check_circles, check_static)
     ]
     n = 0
     for check, args in checks:
