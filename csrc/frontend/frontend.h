@@ -57,7 +57,6 @@ typedef struct FeFunction {
     int first_line;    /* in the file, from 1: the first decorator's, or the def's */
     FeParam *params;
     int n_params;
-    bool noinline;
     PyObject
         *made; /* what was read of fn when it was decorated: a tuple by FeMade; owned */
     PyObject *of;   /* the Kernel whose it is; borrowed; NULL: nobody's */

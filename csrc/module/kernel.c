@@ -1,8 +1,6 @@
 /* kernel: the heap type Kernel, what @jit makes of a Python function.
  *
- *     k = Kernel(fn, do_not_specialize=.., do_not_specialize_on_alignment=.., debug=..,
- *                noinline=..)
- *     k.lower("*fp32:16", "i32", BLOCK=1024)      tile IR as text, fresh from the frontend
+ *     k = Kernel(fn, do_not_specialize=.., do_not_specialize_on_alignment=.., debug=..)
  *
  * The rest of a kernel's attributes (src, signature, params, ..) is Python over these, in
  * tegula/jit.py: its class JITFunction derives from this one.
@@ -31,13 +29,11 @@ kernel_init(PyObject *self, PyObject *args, PyObject *kwargs)
     Kernel *k = (Kernel *)self;
     static char *names[] = {
         "fn",    "do_not_specialize", "do_not_specialize_on_alignment",
-        "debug", "noinline",          "interpret",
-        NULL};
+        "debug", "interpret",         NULL};
     PyObject *fn, *no_spec = Py_None, *no_align = Py_None;
-    int debug = 0, noinline = 0, interpret = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$OOppp:Kernel", names, &fn,
-                                     &no_spec, &no_align, &debug, &noinline,
-                                     &interpret))
+    int debug = 0, interpret = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$OOpp:Kernel", names, &fn,
+                                     &no_spec, &no_align, &debug, &interpret))
         return -1;
     if (k->f)
         return PyErr_SetString(PyExc_TypeError, "a Kernel is made once"), -1;
@@ -73,7 +69,6 @@ kernel_init(PyObject *self, PyObject *args, PyObject *kwargs)
                             : p->has_type                       ? ALIGN_FACTS | FACT_GE0
                                                                 : TRUTH_BITS;
     }
-    f->noinline = noinline;
     k->debug = debug;
     k->interpret = interpret;
     return 0;

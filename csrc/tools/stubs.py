@@ -235,7 +235,7 @@ CORE = {
     "CompiledKernel.timings": "dict[str, float]",
     "Kernel.__call__": "(self, /, *args: Any, **kwargs: Any) -> Any",
     "Kernel.__getitem__": "(self, grid: Grid, /) -> Callable[..., CompiledKernel]",
-    "Kernel.__init__": "(self, fn: Callable[..., Any], *, do_not_specialize: Sequence[int | str] = ..., do_not_specialize_on_alignment: Sequence[int | str] = ..., debug: bool = ..., noinline: bool = ..., interpret: bool = ...) -> None",  # noqa: E501
+    "Kernel.__init__": "(self, fn: Callable[..., Any], *, do_not_specialize: Sequence[int | str] = ..., do_not_specialize_on_alignment: Sequence[int | str] = ..., debug: bool = ..., interpret: bool = ...) -> None",  # noqa: E501
     "Kernel._forget": "(self) -> None",
     "Kernel._set_source": "(self, text: str, file: str) -> None",
     "Kernel.add_pre_run_hook": "(self, hook: Callable[..., Any]) -> None",

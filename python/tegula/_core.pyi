@@ -157,7 +157,7 @@ class Kernel:
         Options: num_warps, num_stages, num_ctas, maxnreg, stream and others.
 
         """
-    def __init__(self, fn: Callable[..., Any], *, do_not_specialize: Sequence[int | str] = ..., do_not_specialize_on_alignment: Sequence[int | str] = ..., debug: bool = ..., noinline: bool = ..., interpret: bool = ...) -> None: ...
+    def __init__(self, fn: Callable[..., Any], *, do_not_specialize: Sequence[int | str] = ..., do_not_specialize_on_alignment: Sequence[int | str] = ..., debug: bool = ..., interpret: bool = ...) -> None: ...
     _fn: Callable[..., Any]
     """the same, for who does not change it"""
     def _forget(self) -> None:

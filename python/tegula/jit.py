@@ -142,7 +142,6 @@ class JITFunction(Kernel, KernelInterface, Generic[R]):
             do_not_specialize=self.do_not_specialize,
             do_not_specialize_on_alignment=self.do_not_specialize_on_alignment,
             debug=bool(debug),
-            noinline=bool(noinline),
             interpret=bool(interpret),
         )
 
