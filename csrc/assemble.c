@@ -5,7 +5,7 @@
  *     ir_override      *.cubin: nothing is assembled
  *
  * Without ptxas the PTX stays as it is, and the driver assembles it at the first launch. What
- * ptxas refuses is a PTXASError, which tuners take for a configuration that does not go.
+ * ptxas refuses is a PTXASError, and a tuner skips a configuration that raises one.
  */
 #include "codegen/codegen.h"
 #include "compile.h"

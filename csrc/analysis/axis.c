@@ -1,5 +1,5 @@
 /* axis: the bits along an axis that is reduced or scanned, as steps; the slots in shared
- * memory where partial results of warps meet; how a big operand is cut along it.
+ * memory through which warps combine partial results; how a big operand is cut along it.
  */
 #include "analysis/analysis.h"
 

@@ -1,5 +1,5 @@
-/* maps: what a launch makes for the function besides its arguments: tensor maps, as numbers and how
- * to compute the rest, and whether its grid is a parameter.
+/* maps: what a launch makes for the function besides its arguments. A tensor map is numbers that
+ * are known here and programs that compute the others from the arguments; the grid may be a parameter.
  */
 #include "codegen/codegen.h"
 

@@ -4,10 +4,10 @@
  *
  *     step(a, b)   n = trunc(a / b);  r = a - n * b (one fma);  r < 0: r + b
  *
- * is exact while a / b < 2^(p-1), p the bits of a significand: n is the right one or one
- * more, and r, a multiple of b's last place between -b and b, fits. Larger quotients take
+ * is exact while a / b < 2^(p-1), where p is the number of bits of a significand: n is the quotient
+ * or one more, and r is a multiple of b's last place between -b and b, so it is a float. Larger quotients take
  * a few steps by b * 2^k first, p - 2 bits of the quotient each: 12 at most for floats, 42
- * for doubles. They are a function of their own, called from a branch hardly anyone takes.
+ * for doubles. These steps are a function of their own, and the branch that calls it is rarely taken.
  */
 #include "codegen/math.h"
 

@@ -5,13 +5,13 @@
  *
  *     [ text | line end_line | flags | names of locals | statements ]
  *
- * and whoever finds it compares the text with the file, byte by byte. No hash decides. A second
- * compile of the process begins with these bytes, too.
+ * The process that finds it compares the text with the file byte by byte, and trusts no hash. A
+ * second compile in the same process begins with these bytes, too.
  *
  * Rule 1: the bytes are read by the build that wrote them (frontend.h: load_tree), so nothing
  *         of the format lasts.
- * Rule 2: they are not trusted all the same: counts, kinds and slots are checked, and what
- *         does not fit is no tree.
+ * Rule 2: the bytes are not trusted: counts, kinds and slots are checked, and where one is wrong
+ *         the function is parsed again.
  * Rule 3: what refers to Python's own tree cannot be packed: functions inside of functions.
  */
 #include "frontend/fe.h"

@@ -1,4 +1,4 @@
-/* value: what expressions evaluate to, and the traffic with Python objects.
+/* value: what expressions evaluate to, and how Python objects become values and values objects.
  *
  * A number the compiler knows is a V_OBJ and stays weak in promotion; assigning it to a
  * name turns it into a tensor (fe_decay). Tuples are ours even when Python made them, so

@@ -1,7 +1,7 @@
 /* memory: loads, stores and atomics; shared memory; what a kernel's assembly reaches.
  *
- * Every access is asked about first (InterpRun.access). Programs run one after another, so an
- * atomic is a load and a store, and an asynchronous copy lands at once.
+ * InterpRun.access is called before every access and may refuse it. Programs run one after another,
+ * so an atomic is a load and a store, and an asynchronous copy is complete when it is issued.
  */
 #include "interp/impl.h"
 

@@ -5,14 +5,14 @@
  *       %2 = load %p_fixed               =>        %2 = load %p_fixed
  *       ...                                        ...
  *
- * Inner loops first, so that an op climbs as far as it can in one pass.
+ * Inner loops go first, so that one pass hoists an op out of all loops that it can leave.
  *
  * Rule 1: a loop may run zero times, and then nothing may go wrong that did not before. An
  *         integer division moves when its divisor cannot be 0 or -1 (it may trap), or when
  *         the op would have run anyway.
  * Rule 2: a load moves only out of a `for` that certainly runs and writes nothing. Out of a
  *         `while` never: it may be waiting for what another program writes.
- * Rule 3: LOOP_NO_LICM is the user's word.
+ * Rule 3: nothing leaves a loop that the user has marked LOOP_NO_LICM.
  */
 #include "passes/passes.h"
 

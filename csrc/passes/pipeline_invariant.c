@@ -1,7 +1,8 @@
 /* pipeline_invariant: operands of dots that do not change in the loop wait in shared memory.
  *
- * The queries of attention are such: in registers for the whole loop they leave too few
- * for the rest. They are stored once before the loop and read again for every dot.
+ * The queries of attention are such operands: if they stayed in registers for the whole loop, too
+ * few registers would be left for the accumulators. So they are stored once before the loop, and
+ * every dot reads them again.
  */
 #include "passes/layouts.h"
 #include "passes/pipeline.h"

@@ -15,11 +15,11 @@
  *                                       }
  *                                     }
  *
- * Both have the control flow that they need, and count slots and phases themselves: nothing but
- * the rings is between them. Rings, maps and what a launch is asked stay in front, with what they
- * are made of.
+ * Each program has the control flow that it needs, and counts slots and phases itself, so the two
+ * communicate by rings alone. Rings, maps and tests of the launch stay in front of both, with the
+ * ops that compute their operands.
  *
- * Rule: roles_plan has seen that what fills needs no more than scalars, which both compute.
+ * Rule: roles_plan has checked that what fills a ring needs only scalars; both programs compute them.
  */
 #include "passes/passes.h"
 

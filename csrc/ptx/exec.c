@@ -1,9 +1,10 @@
 /* exec: a warp, its lanes with the lowest pc first; barriers of its block and its cluster.
  *
- * Lanes that part at a branch wait where they are until the others, which are behind, have
- * come to them: mostly LLVM lays blocks out so that what is shared stands below. Where it
- * does not (the end of a rotated loop), lanes wait at the next instruction that wants all
- * of them, as a GPU's do; an error is that they all wait, at different ones.
+ * Where lanes of a warp branch to different places, those with the lowest pc run first and the
+ * others wait, so the lanes converge at the first instruction that both paths reach: LLVM mostly
+ * places such blocks below both. Where it does not (the end of a rotated loop), lanes wait at the
+ * next instruction that needs the whole warp, as on a GPU. It is an error when all lanes wait,
+ * and at different instructions.
  */
 #include "ptx/engine.h"
 

@@ -1,10 +1,10 @@
 /* float: arithmetic on f32 and f64, and what is approximate in f32.
  *
- * To nearest without flags is a loop the C compiler makes vectors of; any other rounding,
- * .ftz and .sat go through one function with the processor's rounding mode set. NaN
- * results of f32 are 0x7fffffff, as the hardware's. Approximate functions are computed in
- * double and rounded: nearer than what PTX promises, so a test that passes here by less
- * than PTX's bounds says nothing about a GPU.
+ * Rounding to nearest without flags is a loop that the C compiler vectorises; any other rounding,
+ * .ftz and .sat go through one function with the processor's rounding mode set. A NaN that an
+ * instruction of f32 returns is 0x7fffffff, as on the hardware. Approximate functions are computed
+ * in double and rounded, which is more accurate than what PTX promises. So a test of accuracy that
+ * passes here says nothing about a GPU.
  */
 #include "ptx/half.h"
 #include "ptx/lanes.h"

@@ -1,8 +1,8 @@
 /* pending: one thread compiles, the others wait.
  *
- * A compile lets the GIL go, so it is written down in Kernel.pending, and a second thread that
- * wants the same waits for it. The GIL guards the list and the count; the lock of an entry
- * guards is_done, which a waiting thread looks at without the GIL.
+ * A compile releases the GIL. So it has an entry in Kernel.pending, and a second thread that needs
+ * the same variant waits for it. The GIL guards the list and the count; the lock of an entry guards
+ * is_done, which a waiting thread reads without the GIL.
  */
 #include "runtime/launch.h"
 

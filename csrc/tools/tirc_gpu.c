@@ -1,7 +1,7 @@
 /* tirc_gpu: a compiled function on the first GPU, with buffers of its own there.
  *
- * The launch is runtime/driver.c's. Memory is not its business: tensors belong to others.
- * So the few entries that allocate and copy are looked up here.
+ * runtime/driver.c launches. It has no functions that allocate and copy, since the tensors of a
+ * launch belong to the user's framework; those functions of the driver are looked up here.
  */
 #include "tools/tirc.h"
 

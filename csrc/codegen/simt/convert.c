@@ -1,6 +1,6 @@
-/* convert: the same values, held by other threads. layout_plan says how (layout.h); here
- * its three forms become code. Which ends of the way through shared memory are done by
- * matrices (ldmatrix, stmatrix) analysis/convert.c says.
+/* convert: the same values, held by other threads. layout_plan says how (layout.h), and the code
+ * for its three forms is made here. analysis/convert.c says whether values go into shared memory by
+ * stmatrix, and whether they come out by ldmatrix.
  */
 #include "codegen/simt/simt.h"
 

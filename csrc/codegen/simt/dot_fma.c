@@ -7,14 +7,14 @@
  *                              m . . . .
  *                              m . . . .
  *
- * A warp that holds neighbours along k would store them a row apart, in one bank. So where
+ * A warp that holds neighbours along k would store them a row apart: a conflict of banks. Where
  * that happens, bits of k are added (without carry) to bits of the column:
  *
  *     k = 0:  0 1 2 3 4 5 6 7        a row of the panel, in pieces as large as what is
  *     k = 1:  2 3 0 1 6 7 4 5        read at once, here 2
  *     k = 2:  4 5 6 7 0 1 2 3
  *
- * Readers are all in one row; for them it is a constant.
+ * All lanes of a load read one row, and for that row the added bits are a constant.
  */
 #include "codegen/simt/dot.h"
 

@@ -1,8 +1,9 @@
 /* ptx_ring: mbarriers, copies of tiles by one thread, and what roles need.
  *
- * Spellings matter to ptxas (an arrive that names its scope is a fence of the whole chip, an
- * acquire of a cluster drops the cache): the plain forms order the block, which is all that
- * rings want. A wait is a loop of LLVM's, because a label in assembly could be copied.
+ * ptxas makes different code of spellings that PTX gives one meaning: an arrive that names its
+ * scope becomes a fence of the whole chip, an acquire of a cluster invalidates the cache. The plain
+ * forms order the block, and rings need no more. A wait is a loop in LLVM IR, because LLVM may copy
+ * assembly, and a label in it would then be defined twice.
  */
 #include "codegen/simt/ptx.h"
 

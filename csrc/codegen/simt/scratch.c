@@ -1,6 +1,6 @@
 /* scratch: the places that ops have in shared memory, and their waits, as code.
  *
- * Both stand in the text (SharedPlace, ir.h): place_shared and barriers have decided them.
+ * Both are in the IR (SharedPlace, ir.h): the passes place_shared and barriers have decided them.
  */
 #include "codegen/simt/simt.h"
 
