@@ -43,7 +43,7 @@ HOST = (
     "tegula.tensors",
     "tegula.language.aggregates",
     "tegula.errors",
-    "tegula.async_compile",
+    "tegula.compat.async_compile",
 )
 GROUPS = (
     Group(

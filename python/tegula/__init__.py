@@ -50,8 +50,8 @@ from tegula.constexprs import next_power_of_2 as next_power_of_2
 # What few programs need, found when first asked for: importing us stays cheap.
 _LATER = {
     "ASTSource": "compiler",
-    "AsyncCompileMode": "async_compile",
-    "FutureKernel": "async_compile",
+    "AsyncCompileMode": "compat.async_compile",
+    "FutureKernel": "compat.async_compile",
     "aggregate": "language.aggregates",
     "MockTensor": "tensors",
     "TensorWrapper": "tensors",
@@ -88,8 +88,8 @@ if TYPE_CHECKING:
     from tegula import runtime as runtime
     from tegula import testing as testing
     from tegula import tools as tools
-    from tegula.async_compile import AsyncCompileMode as AsyncCompileMode
-    from tegula.async_compile import FutureKernel as FutureKernel
+    from tegula.compat.async_compile import AsyncCompileMode as AsyncCompileMode
+    from tegula.compat.async_compile import FutureKernel as FutureKernel
     from tegula.compiler import ASTSource as ASTSource
     from tegula.language.aggregates import aggregate as aggregate
     from tegula.tensors import MockTensor as MockTensor

@@ -279,7 +279,7 @@ def compile(
     (2, True)
     """
     if isinstance(src, (str, os.PathLike)):
-        from tegula.ir_source import IRSource
+        from tegula.compat.ir_source import IRSource
 
         src = IRSource(src)
     if hasattr(src, "arg_names"):
@@ -309,7 +309,7 @@ def compile(
 
 def __getattr__(name: str) -> Any:
     if name == "IRSource":
-        from tegula.ir_source import IRSource
+        from tegula.compat.ir_source import IRSource
 
         return IRSource
     if name == "driver":

@@ -357,7 +357,7 @@ class JITFunction(Kernel, KernelInterface, Generic[R]):
     ) -> CompiledKernel:
         """Compile what ``kernel[grid](...)`` would run, and do not run it; dtypes of torch
         may stand for tensors. In an ``AsyncCompileMode`` a FutureKernel comes back."""
-        module = sys.modules.get("tegula.async_compile")
+        module = sys.modules.get("tegula.compat.async_compile")
         mode = module.active.get() if module else None
         if mode is None:
             return super().warmup(*args, grid=grid, **kwargs)

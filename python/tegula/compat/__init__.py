@@ -56,7 +56,7 @@ ALIASES = {
     "triton.experimental.gluon": "tegula.compat.experimental.gluon",
     "triton.experimental.gluon.language": "tegula.compat.experimental.gluon.language",
     "triton.runtime._allocation": "tegula.tensors",
-    "triton.runtime._async_compile": "tegula.async_compile",
+    "triton.runtime._async_compile": "tegula.compat.async_compile",
     "triton.runtime.autotuner": "tegula.autotune",
     "triton.runtime.driver": "tegula.driver",
     "triton.runtime.errors": "tegula.errors",

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Client, Listener
 from typing import Any
 
-from tegula.async_compile import AsyncCompileMode, FutureKernel, active
+from tegula.compat.async_compile import AsyncCompileMode, FutureKernel, active
 
 _VARIABLE = "TRITON_WARMUP_COORDINATOR"  # the address of a SharedWarmupCoordinator
 
