@@ -159,9 +159,7 @@ is_plain_builtin(PyObject *o)
         ok = !PyUnicode_CompareWithASCIIString(mod, modules[i]);
     for (size_t i = 0; ok && name && i < COUNT(effects); i++)
         ok = PyUnicode_CompareWithASCIIString(name, effects[i]) != 0;
-    Py_XDECREF(self);
-    Py_XDECREF(mod);
-    Py_XDECREF(name);
+    DROP(self, mod, name);
     return ok;
 }
 

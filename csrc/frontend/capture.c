@@ -110,9 +110,7 @@ static void
 drop_capture(FeCapture x)
 {
     Py_DECREF(x.home);
-    Py_XDECREF(x.name);
-    Py_XDECREF(x.value);
-    Py_XDECREF(x.label);
+    DROP(x.name, x.value, x.label);
 }
 
 int

@@ -243,7 +243,7 @@ enum { MAX_WIDTH = 9999 };
 static void
 check_format(Fe *f, PyObject *spec)
 {
-    const char *s = PyUnicode_Check(spec) ? PyUnicode_AsUTF8AndSize(spec, NULL) : NULL;
+    const char *s = fe_utf8(spec);
     PyErr_Clear();
     for (; s && *s; s++)
         if (*s >= '1' && *s <= '9') {

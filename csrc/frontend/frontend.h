@@ -15,6 +15,24 @@
 
 typedef struct FeEnv FeEnv;
 
+/* ---- Python's objects ------------------------------------------------------------------- */
+/* Drops a reference to each of its arguments, of which any may be NULL. */
+#define DROP(...)                                                                      \
+    fe_drop_all((PyObject *const[]){__VA_ARGS__},                                      \
+                (int)COUNT(((PyObject *const[]){__VA_ARGS__})))
+static inline void
+fe_drop_all(PyObject *const *o, int n)
+{
+    for (int i = 0; i < n; i++)
+        Py_XDECREF(o[i]);
+}
+/* The text of a string; NULL: o is none, or NULL, or has no UTF-8 (then an exception is set). */
+static inline const char *
+fe_utf8(PyObject *o)
+{
+    return o && PyUnicode_Check(o) ? PyUnicode_AsUTF8AndSize(o, NULL) : NULL;
+}
+
 /* ---- function.c, source.c ------------------------------------------------------------- */
 typedef struct FeParam {
     PyObject *name;          /* str */

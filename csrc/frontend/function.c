@@ -190,9 +190,7 @@ read_annotations(PyObject *fn)
         PyObject *call = PyObject_GetAttrString(lib, "get_annotations");
         if (args && kw && call)
             ann = PyObject_Call(call, args, kw);
-        Py_XDECREF(args);
-        Py_XDECREF(kw);
-        Py_XDECREF(call);
+        DROP(args, kw, call);
     }
     Py_DECREF(lib);
     Py_XDECREF(format);
@@ -243,9 +241,7 @@ read_signature(FeFunction *f, long n_of_code)
                 r = -1;
     }
     Py_DECREF(sig);
-    Py_XDECREF(by_name);
-    Py_XDECREF(empty);
-    Py_XDECREF(list);
+    DROP(by_name, empty, list);
     return r;
 }
 
@@ -297,10 +293,7 @@ read_params(FeFunction *f, PyObject *code)
     }
     res = 0;
 done:
-    Py_XDECREF(names);
-    Py_XDECREF(defaults);
-    Py_XDECREF(kw_defaults);
-    Py_XDECREF(annotations);
+    DROP(names, defaults, kw_defaults, annotations);
     return res;
 }
 
@@ -409,13 +402,7 @@ fe_function_free(FeFunction *f)
     }
     free(f->params);
     free(f->packed);
-    Py_XDECREF(f->fn);
-    Py_XDECREF(f->made);
-    Py_XDECREF(f->ast);
-    Py_XDECREF(f->globals);
-    Py_XDECREF(f->closure);
-    Py_XDECREF(f->source);
-    Py_XDECREF(f->text);
+    DROP(f->fn, f->made, f->ast, f->globals, f->closure, f->source, f->text);
     free(f->file);
     free(f->name);
     free(f);

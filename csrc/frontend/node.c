@@ -343,9 +343,7 @@ empty_tree(Fe *f, FeFunction *fn)
     t->file = str_intern(f->c, fn->file);
     t->name = str_intern(f->c, fn->name);
     PyObject *module = PyDict_GetItemString(fn->globals, "__name__");
-    const char *s = module && PyUnicode_Check(module)
-                        ? PyUnicode_AsUTF8AndSize(module, NULL)
-                        : NULL;
+    const char *s = fe_utf8(module);
     PyErr_Clear();
     t->is_library = s && !strncmp(s, "tegula.language", strlen("tegula.language"));
     if (t->is_library && fn->fn) {

@@ -41,7 +41,7 @@ is_pure_module(PyObject *name)
         "enum",       "types", "dataclasses", "abc",      "collections", "numbers",
         "numpy",      "re",    "string",      "bisect",   "heapq",       "struct",
         "statistics", "json",  "textwrap",    "sre",      NULL};
-    const char *s = PyUnicode_Check(name) ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
+    const char *s = fe_utf8(name);
     return s && is_first_word_among(s, pure) && !strstr(s, "numpy.random");
 }
 
@@ -75,7 +75,7 @@ is_dunder(PyObject *name)
 {
     /* Of a class's dict, or watched. */
     static const char *const words[] = {"__init__", "__new__", "__class__", NULL};
-    const char *s = PyUnicode_Check(name) ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
+    const char *s = fe_utf8(name);
     size_t n = s ? strlen(s) : 0;
     return n > 4 && s[0] == '_' && s[1] == '_' && s[n - 1] == '_' && s[n - 2] == '_' &&
            !is_among(s, words);
@@ -85,9 +85,7 @@ bool
 is_enum(PyObject *cls)
 {
     PyObject *module = watch_look(cls, "__module__");
-    const char *s = module && PyUnicode_Check(module)
-                        ? PyUnicode_AsUTF8AndSize(module, NULL)
-                        : NULL;
+    const char *s = fe_utf8(module);
     bool is = s && !strcmp(s, "enum");
     Py_XDECREF(module);
     return is;
@@ -189,8 +187,7 @@ is_installed_name(PyObject *name)
     PyObject *modules_b = PyImport_GetModuleDict();
     PyObject *m_b = modules_b ? PyDict_GetItemWithError(modules_b, name) : NULL;
     PyObject *file = m_b ? watch_look(m_b, "__file__") : NULL;
-    const char *s = file && PyUnicode_Check(file) ? PyUnicode_AsUTF8AndSize(file, NULL)
-                                                  : NULL;
+    const char *s = fe_utf8(file);
     bool is = s && (strstr(s, "/site-packages/") || strstr(s, "/dist-packages/"));
     Py_XDECREF(file);
     watch_forget();
@@ -223,11 +220,8 @@ is_not_hiding(PyObject *m, PyObject *name)
     if (!library_b || !os_b || PySequence_Contains(library_b, name) <= 0)
         return true;
     PyObject *file = watch_look(m, "__file__"), *of_os = watch_look(os_b, "__file__");
-    const char *f = file && PyUnicode_Check(file) ? PyUnicode_AsUTF8AndSize(file, NULL)
-                                                  : NULL;
-    const char *o = of_os && PyUnicode_Check(of_os)
-                        ? PyUnicode_AsUTF8AndSize(of_os, NULL)
-                        : NULL;
+    const char *f = fe_utf8(file);
+    const char *o = fe_utf8(of_os);
     const char *end = o ? strrchr(o, '/') : NULL;
     bool is = !f || !end || !strncmp(f, o, (size_t)(end - o) + 1);
     Py_XDECREF(file);
@@ -301,9 +295,7 @@ bool
 is_our_dict(PyObject *dict)
 {
     PyObject *name_b = PyDict_GetItemString(dict, "__name__");
-    const char *s = name_b && PyUnicode_Check(name_b)
-                        ? PyUnicode_AsUTF8AndSize(name_b, NULL)
-                        : NULL;
+    const char *s = fe_utf8(name_b);
     PyErr_Clear();
     if (!s || strncmp(s, "tegula.", strlen("tegula.")) != 0)
         return false;

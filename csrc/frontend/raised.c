@@ -36,8 +36,7 @@ is_inner(PyObject *tb)
 {
     PyObject *globals = attribute(tb, "tb_frame", "f_globals");
     PyObject *name = globals ? PyMapping_GetItemString(globals, "__name__") : NULL;
-    const char *s = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8AndSize(name, NULL)
-                                                  : NULL;
+    const char *s = fe_utf8(name);
     bool inner = s && !strncmp(s, "tegula", 6) && (!s[6] || s[6] == '.');
     Py_XDECREF(name);
     Py_XDECREF(globals);
@@ -103,9 +102,7 @@ fe_raise(Fe *f, const Loc *loc)
     put_text(text, Py_XNewRef(value));
     put_place(place, trace);
     snprintf(msg, sizeof msg, "%s: %s", *kind ? kind : "error", text);
-    Py_XDECREF(type);
-    Py_XDECREF(value);
-    Py_XDECREF(trace);
+    DROP(type, value, trace);
     if (*place)
         err_help(f->c, "%s", place);
     err_at(f->c, loc, VALUE, msg);

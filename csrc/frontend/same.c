@@ -32,10 +32,7 @@ same_dicts(PyObject *a, PyObject *b, bool is_equal)
     PyObject *x = PyDict_Items(a), *y = x ? PyDict_Items(b) : NULL;
     PyObject *p = y ? PyList_AsTuple(x) : NULL, *q = p ? PyList_AsTuple(y) : NULL;
     int r = q ? same_elements(p, q, is_equal) : -1;
-    Py_XDECREF(x);
-    Py_XDECREF(y);
-    Py_XDECREF(p);
-    Py_XDECREF(q);
+    DROP(x, y, p, q);
     return r;
 }
 

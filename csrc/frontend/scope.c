@@ -142,8 +142,7 @@ suggest(Fe *f, const char *name)
     PyObject *key, *value;
     Py_ssize_t limit = k + n;
     while (k < limit && PyDict_Next(globals, &at, &key, &value)) {
-        const char *s = PyUnicode_Check(key) ? PyUnicode_AsUTF8AndSize(key, NULL)
-                                             : NULL;
+        const char *s = fe_utf8(key);
         if (s && s[0] != '_')
             words[k++] = s;
     }

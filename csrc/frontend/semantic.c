@@ -157,7 +157,7 @@ bits_of(Fe *f, PyObject *x)
 static void
 check_format(Fe *f, PyObject *x, char mark, const char *more)
 {
-    const char *s = PyUnicode_Check(x) ? PyUnicode_AsUTF8AndSize(x, NULL) : NULL;
+    const char *s = fe_utf8(x);
     if (PyBytes_Check(x))
         s = PyBytes_AsString(x);
     fe_forget(f);

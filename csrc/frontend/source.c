@@ -58,8 +58,7 @@ bool
 fe_is_from(PyObject *o, const char *package, PyObject **lost)
 {
     PyObject *mod = PyObject_GetAttrString(o, "__module__");
-    const char *s = mod && PyUnicode_Check(mod) ? PyUnicode_AsUTF8AndSize(mod, NULL)
-                                                : NULL;
+    const char *s = fe_utf8(mod);
     size_t n = strlen(package);
     bool is = s && !strncmp(s, package, n) && (!s[n] || s[n] == '.');
     fe_clear(lost);
@@ -245,9 +244,7 @@ utf8_lines(PyObject *bytes)
         lines = PyObject_CallMethod(stream, "readlines", NULL);
     if (!lines && PyErr_Occurred() && !fe_is_grave())
         PyErr_Clear();
-    Py_XDECREF(text);
-    Py_XDECREF(io);
-    Py_XDECREF(stream);
+    DROP(text, io, stream);
     return lines;
 }
 
@@ -357,10 +354,7 @@ parse(const char *file, PyObject *text, int first, bool is_indented)
     res = Py_NewRef(node);
 done:
     free(pad);
-    Py_XDECREF(builtins);
-    Py_XDECREF(padded);
-    Py_XDECREF(tree);
-    Py_XDECREF(node);
+    DROP(builtins, padded, tree, node);
     return res;
 }
 
@@ -375,9 +369,7 @@ end_by_inspect(PyObject *lines, Py_ssize_t first)
         block = PyObject_CallMethod(inspect, "getblock", "O", rest);
     if (block)
         n = first + PyList_Size(block);
-    Py_XDECREF(rest);
-    Py_XDECREF(inspect);
-    Py_XDECREF(block);
+    DROP(rest, inspect, block);
     return n;
 }
 
@@ -413,9 +405,7 @@ read_closure(FeFunction *f)
 done:
     if (!cells)
         Py_CLEAR(res);
-    Py_XDECREF(cells);
-    Py_XDECREF(code);
-    Py_XDECREF(names);
+    DROP(cells, code, names);
     return res;
 }
 
@@ -502,10 +492,7 @@ code_of_lambda(PyObject *ast, PyObject *node)
     for (Py_ssize_t i = consts ? PyTuple_Size(consts) : 0; !inner && i-- > 0;)
         if (Py_IS_TYPE(PyTuple_GetItem(consts, i), Py_TYPE(outer)))
             inner = Py_NewRef(PyTuple_GetItem(consts, i));
-    Py_XDECREF(tree);
-    Py_XDECREF(builtins);
-    Py_XDECREF(outer);
-    Py_XDECREF(consts);
+    DROP(tree, builtins, outer, consts);
     return inner;
 }
 
@@ -544,9 +531,7 @@ is_lambda_of(PyObject *ast, PyObject *node, PyObject *code, PyObject *spans, int
     }
     if (!r && span && PySet_Size(spans) == 1)
         r = has_constants_of(ast, node, code);
-    Py_XDECREF(name);
-    Py_XDECREF(body);
-    Py_XDECREF(span);
+    DROP(name, body, span);
     return PyErr_Occurred() ? -1 : r;
 }
 
@@ -571,11 +556,7 @@ find_lambda(PyObject *tree, PyObject *code, int line)
     }
     if (is_open || PyErr_Occurred())
         Py_CLEAR(found);
-    Py_XDECREF(ast);
-    Py_XDECREF(at);
-    Py_XDECREF(spans);
-    Py_XDECREF(walk);
-    Py_XDECREF(it);
+    DROP(ast, at, spans, walk, it);
     return found;
 }
 
@@ -603,10 +584,7 @@ parse_lambda(FeFunction *f, PyObject *code, PyObject *lines)
         PyErr_Clear();
         res = no_source(f);
     }
-    Py_XDECREF(text);
-    Py_XDECREF(builtins);
-    Py_XDECREF(tree);
-    Py_XDECREF(node);
+    DROP(text, builtins, tree, node);
     return res;
 }
 

@@ -163,9 +163,7 @@ watch_part(Watch *w, PyObject *o, const char *name, PyObject *label)
     int r = !v ? watch_forget() : fe_capture(w->to, x);
     if (v && !r)
         r = watch_contents(w, v, label);
-    Py_XDECREF(key);
-    Py_XDECREF(dict);
-    Py_XDECREF(v);
+    DROP(key, dict, v);
     return r;
 }
 
@@ -379,9 +377,7 @@ watch_attribute(Watch *w, PyObject *o, PyObject *name)
     }
     if (label && !r && !v)
         r = watch_mro(w, o, name, label);
-    Py_XDECREF(label);
-    Py_XDECREF(dict);
-    Py_XDECREF(v);
+    DROP(label, dict, v);
     return r;
 }
 

@@ -106,8 +106,7 @@ static bool
 is_numpy(PyObject *m)
 {
     PyObject *name = watch_look(m, "__name__");
-    const char *s = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8AndSize(name, NULL)
-                                                  : NULL;
+    const char *s = fe_utf8(name);
     bool is = s && !strncmp(s, "numpy", strlen("numpy"));
     Py_XDECREF(name);
     return is;
@@ -225,9 +224,7 @@ watch_code(Watch *w, PyObject *code, PyObject *globals)
     for (Py_ssize_t i = 0; consts && !r && i < PyTuple_Size(consts); i++)
         if (Py_IS_TYPE(PyTuple_GetItem(consts, i), Py_TYPE(code)))
             r = watch_code(w, PyTuple_GetItem(consts, i), globals);
-    Py_XDECREF(bytes);
-    Py_XDECREF(c.names);
-    Py_XDECREF(consts);
+    DROP(bytes, c.names, consts);
     return r;
 }
 
@@ -269,9 +266,7 @@ watch_function(Watch *w, PyObject *fn, PyObject *code)
         r = r ? r : watch_cells(w, fn, code);
         r = r ? r : watch_code(w, code, globals);
     }
-    Py_XDECREF(globals);
-    Py_XDECREF(all);
-    Py_XDECREF(name);
+    DROP(globals, all, name);
     return r;
 }
 

@@ -96,8 +96,7 @@ watch_class_items(Watch *w, PyObject *dict, PyObject *label)
     for (Py_ssize_t i = 0; !r && i < PyList_Size(items); i++) {
         PyObject *pair = PyList_GetItem(items, i);
         PyObject *key = PyTuple_GetItem(pair, 0), *v = PyTuple_GetItem(pair, 1);
-        const char *s = PyUnicode_Check(key) ? PyUnicode_AsUTF8AndSize(key, NULL)
-                                             : NULL;
+        const char *s = fe_utf8(key);
         PyObject *code = s ? watch_look(v, "__code__") : NULL;
         if (s && !code) /* of a class method */
             code = watch_look(v, "__func__");
@@ -111,9 +110,7 @@ watch_class_items(Watch *w, PyObject *dict, PyObject *label)
     PyObject *n = PyLong_FromSsize_t(PyDict_Size(dict));
     if (!r)
         r = n ? fe_capture(w->to, (FeCapture){WATCH_PART, dict, n, part, label}) : -1;
-    Py_XDECREF(n);
-    Py_XDECREF(part);
-    Py_XDECREF(items);
+    DROP(n, part, items);
     return r;
 }
 
