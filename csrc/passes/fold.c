@@ -290,8 +290,8 @@ fold_op(Fold *w, Op *o)
         break;
     case OP_LOAD:
         stays = fold_masked(w, o, &with);
-        if (stays)
-            with = fold_load(w, o);
+        if (stays && !ir_attr(o, ATTR_VOLATILE)) /* all from one address: one load */
+            with = fold_filled(w, o);
         break;
     case OP_INLINE_ASM: /* an element of it may see its neighbours, and its place */
     case OP_INLINE_ASM_IO:

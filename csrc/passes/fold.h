@@ -19,7 +19,8 @@ Val *fold_cast(Fold *w, Op *o);
 /* Ops with a mask, and asserts. Changes o in place; false when o is to be erased, with *with
  * what its result becomes. */
 bool fold_masked(Fold *w, Op *o, Val **with);
-Val *fold_load(Fold *w, const Op *o);
+/* Every operand is filled with one scalar: o of the scalars, and a block of that; or NULL. */
+Val *fold_filled(Fold *w, const Op *o);
 
 bool fold_is_filled(const Val *v); /* a splat or a constant block */
 Val *fold_filling(Fold *w,

@@ -386,9 +386,8 @@ evaluate(Fold *w, const Op *o)
     return fold_const(w, t, r);
 }
 
-/* Every operand filled with one scalar: compute on the scalars. */
-static Val *
-evaluate_filled(Fold *w, const Op *o)
+Val *
+fold_filled(Fold *w, const Op *o)
 {
     Val *args[3];
     if (result(o, 0)->type->rank == 0 || o->n_args > 3)
@@ -436,7 +435,7 @@ fold_arith(Fold *w, Op *o)
 {
     Val *r = o->n_args ? evaluate(w, o) : NULL;
     if (!r && o->op != OP_HINT)
-        r = evaluate_filled(w, o);
+        r = fold_filled(w, o);
     if (!r)
         r = fold_by_range(w, o);
     if (r)

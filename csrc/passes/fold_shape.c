@@ -252,19 +252,3 @@ fold_masked(Fold *w, Op *o, Val **with)
         *with = fold_const(w, result(o, 0)->type, 0);
     return false;
 }
-
-/* All elements from one address: one load. */
-Val *
-fold_load(Fold *w, const Op *o)
-{
-    const Type *t = result(o, 0)->type;
-    Val *args[3];
-    if (t->rank == 0 || ir_attr(o, ATTR_VOLATILE))
-        return NULL;
-    for (int i = 0; i < o->n_args; i++)
-        if (!fold_is_filled(arg(o, i)))
-            return NULL;
-    for (int i = 0; i < o->n_args; i++)
-        args[i] = fold_filling(w, arg(o, i));
-    return fold_splat(w, fold_like(w, o, o->n_args, args, ty_element(w->f->c, t)), t);
-}
