@@ -172,9 +172,7 @@ override_arch(Target *out)
     const char *s = arch && arch != Py_None ? PyUnicode_AsUTF8AndSize(arch, NULL)
                                             : NULL;
     int r = !arch || PyErr_Occurred() ? -1 : s && *s ? parse_arch(s, out) : 0;
-    Py_XDECREF(knobs);
-    Py_XDECREF(group);
-    Py_XDECREF(arch);
+    DROP(knobs, group, arch);
     return r;
 }
 

@@ -498,9 +498,7 @@ read_data_ptr(State *st, const Setter *s, PyObject *x, Tensor *out)
         if (!r && is_nowhere(out->address) && out->place.type)
             r = check_shape_of(x, out->address);
     }
-    Py_XDECREF(p);
-    Py_XDECREF(t);
-    Py_XDECREF(d);
+    DROP(p, t, d);
     return r;
 }
 
@@ -521,9 +519,7 @@ tensor_capsule(State *st, PyObject *x)
                             : NULL;
         if (kw)
             capsule = PyObject_Call(fn, none, kw);
-        Py_XDECREF(fn);
-        Py_XDECREF(none);
-        Py_XDECREF(kw);
+        DROP(fn, none, kw);
         if (capsule || !PyErr_ExceptionMatches(PyExc_TypeError))
             return capsule;
         PyErr_Clear();

@@ -87,9 +87,7 @@ hooks_compile(const Call *c, Target target, const char *key, const Compiled *v)
                                     c->types_only ? Py_True : Py_False,
                                     v ? (PyObject *)v : Py_None);
     int forbidden = res ? PyObject_IsTrue(res) : -1;
-    Py_XDECREF(meta);
-    Py_XDECREF(opt);
-    Py_XDECREF(res);
+    DROP(meta, opt, res);
     Py_DECREF(hook);
     return forbidden < 0 ? -1 : v || !forbidden;
 }
@@ -173,9 +171,7 @@ hooks_symbol(const Call *c, char **out)
         if (!isalnum((unsigned char)*p) || (unsigned char)*p >= 128)
             *p = '_';
     Py_DECREF(repr);
-    Py_XDECREF(meta);
-    Py_XDECREF(hooks);
-    Py_XDECREF(name);
+    DROP(meta, hooks, name);
     return *out ? 0 : -1;
 }
 

@@ -313,10 +313,7 @@ unreadable(const FeParam *p, PyObject *x)
     PyErr_Format(PyExc_TypeError, "argument '%U' is %s that kernels cannot read: %s%s",
                  p->name, type_with_article(x, name, sizeof name), line,
                  readable_of(x));
-    Py_XDECREF(text);
-    Py_XDECREF(type);
-    Py_XDECREF(value);
-    Py_XDECREF(trace);
+    DROP(text, type, value, trace);
     return -1;
 }
 

@@ -161,9 +161,7 @@ leaf(const Type *t, const uint64_t *bits)
     if (name)
         res = PyTuple_Pack(3, name, shape, bytes);
 done:
-    Py_XDECREF(name);
-    Py_XDECREF(bytes);
-    Py_XDECREF(shape);
+    DROP(name, bytes, shape);
     return res;
 }
 

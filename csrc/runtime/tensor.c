@@ -107,9 +107,7 @@ widen_to_storage(PyObject *x, uint64_t *start, uint64_t *bytes)
         PyErr_Clear();
     else if (first <= *start && *start + *bytes <= first + size)
         *start = first, *bytes = size;
-    Py_XDECREF(n);
-    Py_XDECREF(at);
-    Py_XDECREF(storage);
+    DROP(n, at, storage);
 }
 
 /* What reinterpret() made (tegula/tensors.py) lies where its base does. Of what else only has
@@ -351,9 +349,7 @@ tensors_wait(State *st, const Call *c, void *stream)
         PyObject *kw = none ? Py_BuildValue("{s:n}", "stream", (Py_ssize_t)stream)
                             : NULL;
         PyObject *capsule = kw ? PyObject_Call(fn, none, kw) : NULL;
-        Py_XDECREF(fn);
-        Py_XDECREF(none);
-        Py_XDECREF(kw);
+        DROP(fn, none, kw);
         if (!capsule)
             return -1;
         Py_DECREF(capsule);
