@@ -167,6 +167,9 @@ not_defined(Fe *f, const Node *n, const Frame *fr, int slot)
                 ? fe_other_name(n->name)
                 : "tl.program_id(axis) and tl.arange(0, N) for an index; "
                   "blocks need no shared memory of their own";
+        if (here && near && strlen(near) < 3)
+            near =
+                NULL; /* pl is Pallas before it is tl; what is so short is near to much */
         if (fe_has_attr(f, f->env->language, n->name))
             err_help(f->c, "did you mean tl.%s?", n->name);
         else if (near)

@@ -405,6 +405,8 @@ bool type_derives_from(PyTypeObject *t, const char *module, const char *name);
 int tensor_check_negation(State *st, PyObject *x);
 /* The library of a type whose tensors never change, though they cannot say so; or NULL. */
 const char *immutable_library(PyTypeObject *t);
+/* numpy.ma's, or of a class that derives from it? */
+bool is_masked_array(PyTypeObject *t);
 /* The element type that a framework's dtype object names. 0, or -1 with TypeError. */
 int dtype_elem(PyObject *dtype, Elem *out);
 /* Room for the types seen; 0 or -1. */

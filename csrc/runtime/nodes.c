@@ -516,6 +516,8 @@ instead_of(PyObject *x)
         return ". Put it under @jit, and annotate the parameter tl.constexpr";
     if (PyObject_HasAttrString(x, "to_numpy"))
         return ". x.to_numpy() is an array of its values";
+    if (is_masked_array(Py_TYPE(x)))
+        return ". x.filled(0) has a number in each place, and x.mask is an array of its own";
     if (PyUnicode_Check(x))
         return ". For a compile-time value annotate it tl.constexpr";
     if (PyObject_CheckBuffer(x) && !PyBytes_Check(x))

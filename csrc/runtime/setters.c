@@ -111,6 +111,13 @@ immutable_library(PyTypeObject *t)
     return NULL;
 }
 
+bool
+is_masked_array(PyTypeObject *t)
+{
+    return type_derives_from(t, "numpy.ma", "MaskedArray") ||
+           type_derives_from(t, "numpy.ma.core", "MaskedArray"); /* before NumPy 2.3 */
+}
+
 /* Does the struct of abi.h say what __array_interface__ says of this array? */
 static bool
 numpy_struct_holds(PyObject *x)
@@ -179,6 +186,8 @@ choose_setter(State *st, PyObject *x, Setter *s)
                       type_derives_from(t, "torch._C", "TensorBase");
     if ((s->api = exchange_api(t)))
         return s->kind = SET_EXCHANGE, 0;
+    if (is_masked_array(t)) /* a kernel would read what its mask hides */
+        return s->kind = SET_UNKNOWN, 0;
     if (type_derives_from(t, "numpy", "ndarray"))
         return s->kind = numpy_struct_holds(x) ? SET_NUMPY : SET_ARRAY_INTERFACE, 0;
     if (type_derives_from(t, "numpy", "generic"))

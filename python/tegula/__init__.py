@@ -77,6 +77,20 @@ _MODULES = (
     "tools",
 )
 
+# What other packages of kernels have under these names.
+_ELSEWHERE = {
+    **dict.fromkeys(
+        ("njit", "vectorize", "guvectorize", "cuda", "kernel", "function"),
+        "@tegula.jit is for CPUs and GPUs: a kernel runs where its arrays are",
+    ),
+    **dict.fromkeys(
+        ("pallas_call", "BlockSpec", "vmap", "launch"),
+        "kernel[grid](..) launches programs, and each computes its own addresses",
+    ),
+    "prange": "the programs of a grid run side by side: kernel[(n,)](..)",
+    "device_array": "kernels take NumPy's, torch's, CuPy's and JAX's arrays as they are",
+}
+
 if TYPE_CHECKING:
     from tegula import backends as backends
     from tegula import compat as compat
@@ -106,12 +120,16 @@ else:
 
     def __getattr__(name: str) -> object:
         import importlib
+        import sys
 
         if name in _LATER:
             return getattr(importlib.import_module(f"tegula.{_LATER[name]}"), name)
         if name in _MODULES:
             return importlib.import_module(f"tegula.{name}")
-        raise AttributeError(f"module 'tegula' has no attribute {name!r}")
+        text = f"module 'tegula' has no attribute {name!r}"
+        if name in _ELSEWHERE:
+            text += f": {_ELSEWHERE[name]}"
+        raise AttributeError(text, name=name, obj=sys.modules[__name__])
 
 
 def __dir__() -> list[str]:

@@ -504,7 +504,12 @@ def jit(
         if isinstance(f, (staticmethod, classmethod)):
             raise TypeError("@jit stands below @staticmethod, next to the function")
         if not hasattr(f, "__code__"):
-            raise TypeError(f"@jit needs a Python function, not {f!r}")
+            types = (
+                "; types are those of a launch's arguments"
+                if f.__class__ is str
+                else ""
+            )
+            raise TypeError(f"@jit needs a Python function, not {f!r}{types}")
         return JITFunction(
             f,
             version=version,
