@@ -124,14 +124,22 @@ def best_so_far(timings: dict[Config, list[float]]) -> str:
 
 
 def work_of(kernel: Any, variant: Any, named: dict[str, Any]) -> dict[str, float]:
-    """{"flops": n} or {"bytes": n} of a launch, where @jit(launch_metadata=) says it.
+    """{"flops": n} or {"bytes": n} of a launch, as @jit(launch_metadata=) says or we count.
 
     named are the arguments of the launch, and its grid.
     """
     describe = getattr(kernel, "launch_metadata", None)
     grid = named.get("grid")
-    if describe is None or variant is None or grid is None:
+    if variant is None or grid is None:
         return {}
+    if describe is None:
+        counted = variant._traffic()
+        if (
+            not counted or counted["is_bound"]
+        ):  # a loop's length is in memory: nobody knows
+            return {}
+        flops = counted["dot_flops"]
+        return {"flops": flops} if flops else {"bytes": counted["touched"]}
     shape = tuple(grid(named) if callable(grid) else grid)
     arguments = {k: v for k, v in named.items() if k in kernel.arg_names}
     said = describe((*shape, 1, 1)[:3], variant.metadata, arguments)

@@ -464,6 +464,13 @@ def test_a_report():
     assert tuned.report().data["rows"][0]["ms"] == [2e-3] * 3
 
 
+def test_a_rate_that_is_counted():
+    tuned = tegula.autotune(blocks(16, 32), ["n"])(double)
+    tuned[grid](*arrays(), 64)
+    assert tuned.report().data["work"] == {"bytes": 2 * 64 * 4}
+    assert "GB/s" in str(tuned.report()).splitlines()[2]
+
+
 def test_a_gpu_has_registers_and_spills():
     from tegula import tuning
 
