@@ -73,9 +73,7 @@ def n_bytes(text: str) -> int:
 
 
 def run_script(args: argparse.Namespace) -> int:
-    import runpy
-
-    from . import knobs
+    from . import kernel_report, knobs
 
     if bool(args.check) + bool(args.emu or args.target) + bool(args.interpret) > 1:
         raise SystemExit("run: one of --check, --emu, --target and --interpret")
@@ -86,9 +84,11 @@ def run_script(args: argparse.Namespace) -> int:
         knobs.runtime.target = args.target or "emu:sm_80"
     if args.interpret:
         knobs.runtime.interpret = True
-    sys.argv = [args.script, *args.arguments]
-    sys.path.insert(0, os.path.dirname(os.path.abspath(args.script)))
-    runpy.run_path(args.script, run_name="__main__")
+    kernels = kernel_report.run(args.script, args.arguments)
+    if args.check or args.emu:  # silence could mean that nothing was launched
+        names = sorted({k.fn.__name__ for k in kernels if k.variants})
+        said = "nothing amiss in " + ", ".join(names) if names else "no kernel ran"
+        print(f"run: {said}", file=sys.stderr)
     return 0
 
 
@@ -265,13 +265,16 @@ def main(argv: list[str] | None = None) -> int:
 
     parser = argparse.ArgumentParser(prog="python -m tegula")
     parser.add_argument("--version", action="version", version=f"tegula {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True)
+    commands = parser.add_subparsers(dest="command")
     for name, (doc, run, arguments) in COMMANDS.items():
         command = commands.add_parser(name, help=doc)
         command.set_defaults(run=run)
         if arguments:
             arguments(command)
     args = parser.parse_args(argv)
+    if not args.command:
+        parser.print_help()
+        return 2
     try:
         result: int = args.run(args)
         sys.stdout.flush()

@@ -75,6 +75,8 @@ def facts() -> Iterator[tuple[str, str]]:
 
 
 def _run(target: str) -> str:
+    if _version("numpy") == "not installed":
+        return "not tried: pip install numpy"
     import numpy as np
 
     x: Any = np.arange(100, dtype=np.float32)
@@ -105,9 +107,8 @@ def _compile() -> str:
 
 def checks() -> Iterator[tuple[str, Callable[[], str]]]:
     yield "compile for cuda:sm_90a", _compile
-    if _version("numpy") != "not installed":
-        yield "run on cpu", lambda: _run("cpu")
-        yield "run on emu:sm_80", lambda: _run("emu:sm_80")
+    for target in ("cpu", "emu:sm_80"):
+        yield f"run on {target}", lambda target=target: _run(target)
     if not _gpus().startswith("none") and _version("torch") != "not installed":
         yield "run on cuda", _run_on_gpu
 

@@ -217,8 +217,8 @@ def _launch_lines(compiled: Any, traffic: dict[str, Any] | None) -> list[str]:
     return [*lines, advice.roofline(traffic, *peaks)] if peaks else lines
 
 
-def of_script(script: str, arguments: list[str]) -> int:
-    """``python -m tegula report script.py``: of each variant that the script compiled."""
+def run(script: str, arguments: list[str]) -> list[Any]:
+    """Run it as Python would; the kernels that there are then, in order of their lines."""
     import gc
     import os
     import runpy
@@ -229,14 +229,22 @@ def of_script(script: str, arguments: list[str]) -> int:
     sys.argv = [script, *arguments]
     sys.path.insert(0, os.path.dirname(os.path.abspath(script)))
     kept = runpy.run_path(script, run_name="__main__")
-    kernels = [k for k in gc.get_objects() if isinstance(k, JITFunction)]
-    path = os.path.abspath(script)
-    mine = [k for k in kernels if os.path.abspath(k.fn.__code__.co_filename) == path]
-    n = 0
-    for kernel in sorted(mine, key=lambda k: k.fn.__code__.co_firstlineno):
+    # Not isinstance, which asks objects of others for their __class__.
+    kernels = [k for k in gc.get_objects() if issubclass(type(k), JITFunction)]
+    del kept
+    return sorted(kernels, key=lambda k: k.fn.__code__.co_firstlineno)
+
+
+def of_script(script: str, arguments: list[str]) -> int:
+    """``python -m tegula report script.py``: of each variant that the script compiled."""
+    import os
+
+    path, n = os.path.abspath(script), 0
+    for kernel in run(script, arguments):
+        if os.path.abspath(kernel.fn.__code__.co_filename) != path:
+            continue
         for variant in kernel.variants:
             print(variant.report)
             n += 1
-    del kept
     print(f"{n} variant{'s' * (n != 1)}")
     return 0

@@ -77,6 +77,16 @@ def test_run_check(tmp_path):
     assert tegula("run", str(path), **env).returncode == 0
     assert "DeviceAssertError" in tegula("run", "--check", str(path), **env).stderr
     assert "one of --check" in tegula("run", "--check", "--emu", str(path)).stderr
+    path.write_text(KERNEL.replace("x[:50]", "x"))
+    said = tegula("run", "--check", str(path), **env)
+    assert said.returncode == 0 and said.stderr == "run: nothing amiss in shift\n"
+    path.write_text("print(1)")
+    assert tegula("run", "--emu", str(path), **env).stderr == "run: no kernel ran\n"
+
+
+def test_without_a_command(capsys):
+    assert command.main([]) == 2
+    assert "copy the notebooks" in capsys.readouterr().out
 
 
 def test_compile(script, capsys, monkeypatch):

@@ -11,6 +11,7 @@ are measured, results.py tables and files, page.py the HTML page.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import sys
 import time
 from collections.abc import Sequence
@@ -88,6 +89,8 @@ def who_runs(wanted: str, device: str) -> list[str]:
 
 
 def command(args: argparse.Namespace) -> int:
+    if importlib.util.find_spec("numpy") is None:
+        raise SystemExit("bench: needs NumPy: pip install numpy")
     from tegula.bench import contenders, machine, page, results, timing
 
     torch = contenders.torch_or_none()
