@@ -105,6 +105,7 @@ wheel: $(VENV)/.with-build
 # --- use -----------------------------------------------------------------------------
 demo: $(VENV)/.with-bench build
 	@$(VPY) -m tegula.demo
+	@echo "next: . $(VENV)/bin/activate && python -m tegula tutorial"
 
 # What is run before each commit; tests/quick.txt is the list of kernels, each on two targets.
 quick: $(VENV)/.with-test check tirc ctest
