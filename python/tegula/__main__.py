@@ -118,6 +118,8 @@ def compile_kernel(args: argparse.Namespace) -> int:
     file, _, name = args.kernel.rpartition(":")
     if not file:
         raise SystemExit("compile: write file.py:kernel")
+    if not os.path.exists(file):
+        raise SystemExit(f"compile: there is no file {file!r}")
     import runpy
 
     kernel = runpy.run_path(file, run_name="tegula.compiled").get(name)

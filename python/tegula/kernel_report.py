@@ -226,6 +226,8 @@ def run(script: str, arguments: list[str]) -> list[Any]:
 
     from tegula.jit import JITFunction
 
+    if not os.path.exists(script):
+        raise SystemExit(f"there is no file {script!r}")
     sys.argv = [script, *arguments]
     sys.path.insert(0, os.path.dirname(os.path.abspath(script)))
     kept = runpy.run_path(script, run_name="__main__")

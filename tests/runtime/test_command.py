@@ -84,6 +84,13 @@ def test_run_check(tmp_path):
     assert tegula("run", "--emu", str(path), **env).stderr == "run: no kernel ran\n"
 
 
+@pytest.mark.parametrize("words", [["run"], ["report"], ["compile"]])
+def test_a_script_that_is_not_there(words):
+    name = "nowhere.py" + ":kernel" * (words == ["compile"])
+    with pytest.raises(SystemExit, match=r"there is no file 'nowhere\.py'"):
+        command.main([*words, name])
+
+
 def test_without_a_command(capsys):
     assert command.main([]) == 2
     assert "copy the notebooks" in capsys.readouterr().out

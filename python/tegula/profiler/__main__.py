@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import argparse
 import os
-import runpy
 import sys
 
-from tegula import profiler
+from tegula import kernel_report, profiler
 from tegula.profiler import viewer
 
 METRICS = ("time/ms", "avg_time/us", "count", "gbyte/s", "gflop/s")
@@ -21,10 +20,8 @@ METRICS = ("time/ms", "avg_time/us", "count", "gbyte/s", "gflop/s")
 def run(args: argparse.Namespace) -> None:
     name = args.name or os.path.splitext(os.path.basename(args.file))[0]
     session = profiler.start(name, data="trace" if args.trace else "tree")
-    sys.argv = [args.file, *args.arguments]
-    sys.path.insert(0, os.path.dirname(os.path.abspath(args.file)))
     try:
-        runpy.run_path(args.file, run_name="__main__")
+        kernel_report.run(args.file, args.arguments)
     finally:
         profiler.finalize(session)
     if args.trace:
