@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tegula.bench import cases, timing
@@ -22,12 +23,28 @@ DRAWN = {"dropout"}
 
 
 class Small(cases.Inputs):
-    def __init__(self, dtype: str) -> None:
-        super().__init__("cpu", torch)
+    def __init__(self, dtype: str, library: Any = torch) -> None:
+        super().__init__("cpu", library)
         self.dtype = dtype
 
     def size(self, large: int, small: int) -> int:
         return small if small <= 64 else max(64, small // 4)
+
+
+class OfNumPy(Small):
+    """Tensors of the numbers that are drawn where there is no torch."""
+
+    def __init__(self) -> None:
+        super().__init__("float32", None)
+
+    def randn(self, *args: Any, **kwargs: Any) -> Any:
+        return torch.from_numpy(super().randn(*args, **kwargs))
+
+    def integers(self, *args: Any, **kwargs: Any) -> Any:
+        return torch.from_numpy(super().integers(*args, **kwargs))
+
+    def array(self, *args: Any, **kwargs: Any) -> Any:
+        return torch.from_numpy(super().array(*args, **kwargs))
 
 
 def rms(x: Any) -> float:
@@ -58,3 +75,15 @@ def test_errors(name: str, dtype: str) -> None:
             assert mine <= BOUND * max(other, least), (
                 f"{'gradient' if upstream else 'result'} {i}: {mine:.3g}, torch {other:.3g}"
             )
+
+
+@pytest.mark.parametrize("name", sorted(set(cases.CASES) - DRAWN))
+def test_numpy_gives_the_same(name: str) -> None:
+    make = cases.CASES[name][1]
+    plain, tensors = make(Small("float32", None)), make(OfNumPy())
+    got = timing.tuple_of(plain.ours(*plain.inputs))
+    want = timing.tuple_of(tensors.ours(*tensors.inputs))
+    for x, w in zip(got, want, strict=True):
+        assert isinstance(x, (np.ndarray, np.generic)) and x.dtype == w.numpy().dtype
+        # Sums of a chunk may take the tiles of another library's array.
+        np.testing.assert_allclose(x, w.numpy(), rtol=1e-5, atol=1e-5)

@@ -165,7 +165,9 @@ def reduced(losses: Any, target: Any, ignore: int, reduction: str) -> Any:
         return losses
     if reduction == "sum":
         return losses.sum()
-    return losses.sum() / (target != ignore).sum()
+    n = (target != ignore).sum()
+    # NumPy divides float32 by an integer in float64.
+    return losses.sum() / (n if arrays.is_torch(losses) else losses.dtype.type(n))
 
 
 def cross_entropy(
