@@ -354,6 +354,10 @@ pointer_op(Fe *f, Operator o, Value a, Value b)
             err_help(f->c, "an offset is an integer; was a tl.load left out?");
         else if (is_pointer(a) && is_pointer(b))
             err_help(f->c, "subtract addresses: p.to(tl.int64)");
+        else if (is_pointer(a) && b.kind == V_TENSOR && (o == OPR_Add || o == OPR_Sub))
+            err_help(f->c,
+                     "offsets are integers: '//' divides them, and x.to(tl.int32) "
+                     "converts a float");
         else if (a.kind == V_RANGE || b.kind == V_RANGE)
             err_help(f->c, "a range is what a for runs over; tl.arange(0, N) is a "
                            "block of offsets");

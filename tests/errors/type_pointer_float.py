@@ -17,4 +17,4 @@ def run():
 # type_pointer_float.py:9:14: CompileError[TYPE]: '+' cannot combine 'x' (a pointer to f32) and 'n / 2' (an f32 scalar)
 #     tl.store(x + n / 2, 1.0)
 #              ^~~~~~~~~
-#   help: only integers can be added to or subtracted from a pointer; tl.load(p) is the value that it points to
+#   help: offsets are integers: '//' divides them, and x.to(tl.int32) converts a float
