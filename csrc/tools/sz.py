@@ -27,18 +27,18 @@ CAPS = {
     "csrc/codegen/host": 5550,
     "csrc/codegen/library": 1210,
     "csrc/codegen/simt": 7967,
-    "csrc/frontend": 15282,
+    "csrc/frontend": 15350,
     "csrc/interp": 970,
     "csrc/ir": 5024,
     "csrc/layout": 1667,
     "csrc/module": 1730,
     "csrc/passes": 11743,
     "csrc/ptx": 12330,
-    "csrc/runtime": 10460,
+    "csrc/runtime": 10470,
     "csrc/runtime/emu": 320,
     "csrc/tools": 3050,
     "csrc/tools/ptxsim": 1020,
-    "python/tegula": 17476,
+    "python/tegula": 17520,
 }
 
 

@@ -504,12 +504,10 @@ def jit(
         if isinstance(f, (staticmethod, classmethod)):
             raise TypeError("@jit stands below @staticmethod, next to the function")
         if not hasattr(f, "__code__"):
-            types = (
-                "; types are those of a launch's arguments"
-                if f.__class__ is str
-                else ""
-            )
-            raise TypeError(f"@jit needs a Python function, not {f!r}{types}")
+            text = f"@jit needs a Python function, not {f!r}"
+            if isinstance(f, str):  # Numba's signatures
+                text += "; types are those of a launch's arguments"
+            raise TypeError(text)
         return JITFunction(
             f,
             version=version,
