@@ -126,6 +126,8 @@ back_end(Func *f, Binary *out)
         run_passes(f, order_host);
     out->ms[TIME_PASSES] = clock_ms() - start;
     f = override_func(f, "tir");
+    if (c->opt.target.kind == TARGET_CPU && !has_nests(f))
+        pass_group(f); /* of what was overridden */
     const char *tir = ir_print(f, false);
     keep_stage(c, out, "tir", tir, strlen(tir));
     if (c->opt.target.kind != TARGET_CPU) {

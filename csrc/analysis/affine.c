@@ -455,7 +455,7 @@ walk_op(Walk *w, const Val *v, Affine *out)
         out->base.c = ir_attr(o, ATTR_START);
         out->stride[0].c = v->type->shape[0] > 1;
         return true;
-    case OPS(OP_SPLAT, OP_CONVERT, OP_HINT): return walk_value(w, arg(o, 0), out);
+    case OPS(OP_SPLAT, OPS_MOVED, OP_HINT): return walk_value(w, arg(o, 0), out);
     case OPS_INDEX: return walk_shape(w, o, out);
     case OP_ADD:
     case OP_ADDPTR: return walk_sum(w, o, 1, out);

@@ -288,6 +288,8 @@ bool op_is_through(const Op *o); /* only renames indices: expand, broadcast, tra
 bool op_is_cheap(const Op *o);   /* ... or arithmetic of few instructions */
 bool op_is_lazy(
     const Op *o); /* pure per element, or a load: computed on demand on CPUs */
+bool is_kept_index(const Val *v); /* the result of a KEEP of integers or pointers */
+bool op_is_scalar(const Op *o);   /* ... and is rank 0: computed where it stands */
 
 /* ---- big.c ----------------------------------------------------------------------------------- */
 /* More code than LLVM and ptxas get through in minutes. The limit is where libraries are: a

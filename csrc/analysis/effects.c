@@ -61,8 +61,8 @@ static bool
 passes_pointer_on(const Op *o)
 {
     return o->op == OP_ADDPTR || o->op == OP_SPLAT || o->op == OP_BROADCAST ||
-           o->op == OP_CONVERT || o->op == OP_HINT || op_has(o, OPF_VIEW) ||
-           (o->op == OP_BITCAST && arg(o, 0)->type->is_ptr);
+           o->op == OP_CONVERT || o->op == OP_KEEP || o->op == OP_HINT ||
+           op_has(o, OPF_VIEW) || (o->op == OP_BITCAST && arg(o, 0)->type->is_ptr);
 }
 
 const Val *

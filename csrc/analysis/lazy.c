@@ -47,3 +47,20 @@ op_is_lazy(const Op *o)
         return !ir_attr(o, ATTR_VOLATILE);
     return op_is_cheap(o) || op_has(o, OPF_ELEM);
 }
+
+bool
+is_kept_index(const Val *v)
+{
+    return v->def && v->def->op == OP_KEEP &&
+           (v->type->is_ptr || (elem_is_int(v->type->elem) && v->type->elem != E_I1));
+}
+
+bool
+op_is_scalar(const Op *o)
+{
+    if (o->n_results != 1 || result(o, 0)->type->rank || op_is_assembly(o) ||
+        o->op == OP_EXTERN_IO)
+        return false;
+    return o->op == OP_CONST || o->op == OP_PROGRAM_ID || o->op == OP_NUM_PROGRAMS ||
+           op_has(o, OPF_ELEM);
+}

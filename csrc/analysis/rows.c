@@ -68,8 +68,7 @@ follow_use(Rows *w, const Use *u, int dim)
     int i = (int)(u - o->args), perm[MAX_RANK], axis = (int)ir_attr(o, ATTR_AXIS);
     switch (o->op) {
     case OP_EXPAND: follow(w, result(o, 0), dim + (dim >= axis)); return;
-    case OP_BROADCAST:
-    case OP_CONVERT: follow(w, result(o, 0), dim); return;
+    case OPS(OP_BROADCAST, OPS_MOVED): follow(w, result(o, 0), dim); return;
     case OP_TRANS:
         ir_perm(o, perm);
         for (int d = 0; d < result(o, 0)->type->rank; d++)

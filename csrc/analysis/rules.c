@@ -83,7 +83,7 @@ source_dim(const Op *o, int dim, bool *is_known)
     case OP_EXPAND: return dim == axis ? -1 : dim - (dim > axis);
     case OP_BROADCAST: return from->shape[dim] == to->shape[dim] ? dim : -1;
     case OP_TRANS: ir_perm(o, perm); return perm[dim];
-    case OPS(OP_SPLIT, OP_CONVERT, OP_HINT): return dim;
+    case OPS(OP_SPLIT, OPS_MOVED, OP_HINT): return dim;
     case OP_RESHAPE:
         /* Steps along dim are steps of `below` elements in memory order. */
         for (int d = 0; d < from->rank; d++)
@@ -212,7 +212,7 @@ is_never_negative(Signs *s, const Val *v)
     if (!o)
         return v->block->owner ? is_loop_never_negative(s, v) : note_param(s, v);
     switch (o->op) {
-    case OPS(OP_SPLAT, OPS_INDEX, OP_SPLIT, OP_CONVERT, OP_REM, OP_SHL, OP_SHR, OP_HINT,
+    case OPS(OP_SPLAT, OPS_INDEX, OP_SPLIT, OPS_MOVED, OP_REM, OP_SHL, OP_SHR, OP_HINT,
              OP_GATHER):
         return is_never_negative(s, arg(o, 0));
     case OP_CAST: return is_cast_never_negative(s, o);
@@ -334,7 +334,7 @@ run_by_op(FactTable *t, const Op *o, const Val *v, int dim, int want)
     int d, g, k;
     switch (o->op) {
     case OP_ARANGE: return log2_shape(v, 0);
-    case OPS(OPS_INDEX, OP_SPLIT, OP_CONVERT):
+    case OPS(OPS_INDEX, OP_SPLIT, OPS_MOVED):
         d = source_dim(o, dim, &is_known);
         return d < 0 ? 0 : fact_run(t, x, d, want);
     case OP_JOIN: return dim == v->type->rank - 1 ? 0 : run_of_both(t, x, y, dim, want);
@@ -417,7 +417,7 @@ con_by_op(FactTable *t, const Op *o, const Val *v, int dim, int want)
     switch (o->op) {
     case OP_CONST:
     case OP_SPLAT: return want;
-    case OPS(OPS_INDEX, OP_SPLIT, OP_CONVERT):
+    case OPS(OPS_INDEX, OP_SPLIT, OPS_MOVED):
         d = source_dim(o, dim, &is_known);
         if (d < 0)
             return is_known ? want : 0;
@@ -596,7 +596,7 @@ div_by_op(FactTable *t, const Op *o, const Val *v, int dim, int run, int want)
     case OP_ARANGE:
         g = fact_trailing_zeros((uint64_t)ir_attr(o, ATTR_START));
         return run >= log2_shape(v, 0) ? g : MIN(g, run);
-    case OPS(OPS_INDEX, OP_SPLIT, OP_CONVERT):
+    case OPS(OPS_INDEX, OP_SPLIT, OPS_MOVED):
         d = source_dim(o, dim, &is_known);
         return d < 0 ? fact_div(t, x, 0, 0, want) : fact_div(t, x, d, run, want);
     case OP_JOIN:

@@ -208,7 +208,7 @@ run_shape(Interp *in, const Op *o)
         for (int64_t i = 0; i < n; i++)
             r[i] = elem_from_int(E_I32, ir_attr(o, ATTR_START) + i);
         break;
-    case OPS(OP_EXPAND, OP_RESHAPE, OP_CONVERT): memcpy(r, x, (size_t)n * 8); break;
+    case OPS(OP_EXPAND, OP_RESHAPE, OPS_MOVED): memcpy(r, x, (size_t)n * 8); break;
     case OP_JOIN: {
         const uint64_t *y = operand(in, o, 1);
         for (int64_t i = 0; i < n; i++)

@@ -156,6 +156,15 @@ check_convert(const Op *o)
     return NULL;
 }
 
+const char *
+check_keep(const Op *o)
+{
+    if (!at(o, 0)->rank || at(o, 0)->layout)
+        return refuse(o, "of %s, expected a block without a layout",
+                      type_text(o, at(o, 0)));
+    return want_result(o, 0, at(o, 0));
+}
+
 /* ---- elementwise ----------------------------------------------------------------- */
 
 static const char *

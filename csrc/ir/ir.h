@@ -190,6 +190,7 @@ enum {
 #define OPS_SHAPE OP_EXPAND... OP_ADD - 1
 #define OPS_INDEX OP_EXPAND... OP_TRANS /* the same elements under other indices */
 #define OPS_ARITH OP_ADD... OP_EXP - 1
+#define OPS_MOVED OP_CONVERT... OP_KEEP /* the same block elsewhere */
 #define OPS_ELEM OP_ADD... OP_HINT
 #define OPS_COMPARE OP_EQ... OP_GE
 #define OPS_MATH OP_EXP... OP_HINT - 1
@@ -317,8 +318,7 @@ struct Val {
     int id;       /* dense in its Func */
     Use *uses;
     const char *name; /* the user's name for it, for dumps; may be NULL */
-    bool
-        is_kept; /* in each thread's local memory, or in scratch: keep_local, keep_small */
+    bool is_kept;     /* in each thread's local memory: keep_local */
 };
 
 struct Op {

@@ -54,7 +54,7 @@ chunk_operand_dim(const Op *o, int i, int r)
     case OP_SCAN:
     case OP_GATHER: return r == axis ? MISFIT : r;
     case OP_TRANS: ir_perm(o, perm); return perm[r];
-    case OPS(OP_SPLIT, OP_CONVERT, OPS_ACCESS, OP_ASSERT): return r;
+    case OPS(OP_SPLIT, OPS_MOVED, OPS_ACCESS, OP_ASSERT): return r;
     case OPS(OP_CONST, OP_ARANGE, OPS_GRID, OP_CAT, OP_RESIZE, OPS_ELEM, OPS_TENSOR,
              OP_DOT, OP_HISTOGRAM, OPS_FOREIGN, OPS_FLOW, OP_ASSUME, OP_PRINT, OP_DEBUG,
              OPS_THREADS):
@@ -82,7 +82,7 @@ result_dim(const Op *o, int i, int d)
             if (perm[r] == d)
                 return r;
         return MISFIT;
-    case OPS(OP_BROADCAST, OP_JOIN, OP_CONVERT, OPS_ACCESS, OP_ASSERT): return d;
+    case OPS(OP_BROADCAST, OP_JOIN, OPS_MOVED, OPS_ACCESS, OP_ASSERT): return d;
     case OPS(OPS_VALUES, OP_CAT, OP_RESIZE, OPS_ELEM, OPS_TENSOR, OP_DOT, OP_HISTOGRAM,
              OPS_FOREIGN, OPS_FLOW, OP_ASSUME, OP_PRINT, OP_DEBUG, OPS_THREADS):
         break;
@@ -112,7 +112,7 @@ static bool
 can_be_cut(const Op *o)
 {
     switch (o->op) {
-    case OPS(OP_JOIN, OP_CONVERT, OP_STORE, OP_ATOMIC_RMW, OP_ATOMIC_CAS, OP_SCAN,
+    case OPS(OP_JOIN, OPS_MOVED, OP_STORE, OP_ATOMIC_RMW, OP_ATOMIC_CAS, OP_SCAN,
              OP_GATHER, OP_ASSERT):
         return true;
     case OP_LOAD: return !ir_attr(o, ATTR_VOLATILE);

@@ -143,7 +143,7 @@ fold_shape(Fold *w, Op *o)
     case OP_SPLIT: return fold_split(w, o);
     case OP_JOIN:
     case OP_CAT: return fold_join(w, o);
-    case OPS(OPS_INDEX, OP_CONVERT): break;
+    case OPS(OPS_INDEX, OPS_MOVED): break;
     case OPS(OP_CONST, OPS_GRID, OP_RESIZE, OPS_ARITH, OPS_MATH, OPS_OTHER):
         return NULL;
     }

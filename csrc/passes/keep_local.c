@@ -119,8 +119,9 @@ is_chunked(const Func *f, const Op *o, bool results)
     case OP_HISTOGRAM: return !results;
     case OP_SCAN: return scan_has_chunks(f, o);
     case OP_CONVERT: return convert_has_chunks(f->c, o);
-    case OPS(OPS_VALUES, OPS_INDEX, OP_SPLIT, OP_RESIZE, OPS_ELEM, OPS_TENSOR, OP_DOT,
-             OP_EXTERN, OP_EXTERN_IO, OP_RETURN, OP_ASSUME, OP_DEBUG, OPS_THREADS):
+    case OPS(OPS_VALUES, OPS_INDEX, OP_SPLIT, OP_RESIZE, OP_KEEP, OPS_ELEM, OPS_TENSOR,
+             OP_DOT, OP_EXTERN, OP_EXTERN_IO, OP_RETURN, OP_ASSUME, OP_DEBUG,
+             OPS_THREADS):
         break;
     }
     return is_by_register(f->c, o);

@@ -30,6 +30,6 @@ const char *const order_tile[] = {
 const char *const order_host[] = {
     "scalar_steps", /* what it leaves is no block, and needs no scratch */
     "dce",          /* sums that nobody wants while the loop runs */
-    "keep_small",   /* last: it marks values, and counts their uses */
+    "group",        /* last: where each op stands decides what it is computed with */
     NULL,
 };

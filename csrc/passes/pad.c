@@ -221,7 +221,7 @@ find_fill(const Val *v, int dim, int32_t from, uint64_t *bits, int look)
         *bits = 0;
         return o->n_args < 3 || find_fill(arg(o, 2), dim, from, bits, look - 1);
     case OPS(OP_ARANGE, OPS_GRID, OP_RESHAPE, OP_JOIN, OP_SPLIT, OP_CAT, OP_RESIZE,
-             OP_CONVERT, OPS_ELEM, OP_STORE, OP_ATOMIC_RMW, OP_ATOMIC_CAS, OPS_TENSOR,
+             OPS_MOVED, OPS_ELEM, OP_STORE, OP_ATOMIC_RMW, OP_ATOMIC_CAS, OPS_TENSOR,
              OPS_ACROSS, OPS_FOREIGN, OPS_FLOW, OPS_NOTES, OPS_THREADS):
         break;
     }
@@ -436,7 +436,7 @@ pad_op(Pad *p, Op *o)
     case OP_SCAN: pad_combine(p, o); return;
     case OPS(OP_INLINE_ASM_IO, OP_EXTERN, OP_EXTERN_IO): pad_foreign(p, o); return;
     case OPS(OP_CONST, OP_SPLAT, OPS_GRID, OP_EXPAND, OP_BROADCAST, OP_TRANS, OP_JOIN,
-             OP_SPLIT, OP_CONVERT, OPS_ELEM, OPS_ACCESS, OPS_TENSOR, OP_INLINE_ASM,
+             OP_SPLIT, OPS_MOVED, OPS_ELEM, OPS_ACCESS, OPS_TENSOR, OP_INLINE_ASM,
              OPS_FLOW, OP_ASSUME, OP_DEBUG, OPS_THREADS):
         if (op_mask_at(o))
             mask_op(p, o);

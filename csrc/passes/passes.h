@@ -27,6 +27,10 @@ extern const char *const order_simt[]; /* CUDA and the emulator, then */
  * too, and what those need. */
 void dce_but(Func *f, Block *b, bool (*keeps)(const Op *o));
 
+/* ---- group.c ----------------------------------------------------------------------------- */
+/* Does the text say which ops share a loop nest? Code for CPUs is made of one that does. */
+bool has_nests(const Func *f);
+
 /* ---- pad_combine.c ----------------------------------------------------------------------- */
 /* What result i of a REDUCE or SCAN does not notice, when the region computes it by one op from
  * arguments i and n + i; false: there is no such thing. */

@@ -773,7 +773,7 @@ look_at_op(Wishes *s, const Op *o)
     case OP_FOR: wish_for(s, o); return;
     case OP_WHILE: wish_while(s, o); return;
     case OP_IF: wish_if(s, o); return;
-    case OPS(OPS_GRID, OP_RESIZE, OP_CONVERT, OPS_ELEM, OP_TILE_LOAD, OP_TILE_STORE,
+    case OPS(OPS_GRID, OP_RESIZE, OPS_MOVED, OPS_ELEM, OP_TILE_LOAD, OP_TILE_STORE,
              OP_TENSOR_MAP, OP_LAUNCH_TEST, OP_EXTERN, OPS_ENDS, OP_ASSUME, OP_DEBUG,
              OPS_THREADS):
         if (op_has(o, OPF_ELEM) && is_block(o->results[0]))

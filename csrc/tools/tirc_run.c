@@ -64,6 +64,8 @@ tirc_generate(Func *f)
 {
     Binary *out = NEW(f->c->arena, Binary);
     arena_defer(f->c->arena, binary_drop, out);
+    if (f->c->opt.target.kind == TARGET_CPU && !has_nests(f))
+        pass_group(f);
     if (f->c->opt.target.kind == TARGET_CPU)
         cg_host(f, out);
     else

@@ -28,6 +28,7 @@ compile(Comp *c, void *data)
     Kernel *k = data;
     Func *f = ir_parse(c, k->text);
     ir_verify(f, "reading");
+    pass_group(f);
     cg_host(f, &k->bin);
 }
 

@@ -83,7 +83,7 @@ step_of(Host *h, const Val *v, const Op *loop)
     const Op *o = v->def;
     if (!o)
         return step_of_carried(h, v, loop);
-    if (op_is_through(o) || o->op == OP_SPLAT)
+    if (op_is_through(o) || o->op == OP_SPLAT || o->op == OP_KEEP)
         return step_of(h, arg(o, 0), loop);
     if (o->op == OP_CAST)
         return elem_is_float(v->type->elem) ? NULL : step_of(h, arg(o, 0), loop);

@@ -142,11 +142,6 @@ copy_block(Host *h, const Type *t, const View *to, const View *from)
 static void
 move_all(Host *h, Move *m, int n)
 {
-    for (int i = 0; i < n; i++)
-        if (state(h, m[i].v)->kind == V_INGROUP) {
-            host_flush(h);
-            break;
-        }
     for (int i = 0; i < n; i++) {
         VState *s = state(h, m[i].v);
         m[i].is_there = s->kind == V_BUFFER && s->view.buf == m[i].to.buf;
@@ -170,7 +165,7 @@ move_all(Host *h, Move *m, int n)
             continue;
         VState *s = state(h, m[i].v);
         if (s->kind != V_BUFFER)
-            host_materialise_to(h, m[i].v, m[i].via.buf ? m[i].via : m[i].to, false);
+            host_materialise_to(h, m[i].v, m[i].via.buf ? m[i].via : m[i].to);
         else if (!m[i].via.buf)
             m[i].via = s->view; /* twice the same value: the first one has made it */
         else if (m[i].via.buf != s->view.buf)
@@ -199,13 +194,21 @@ buffer_for(Host *h, const Val *v, int free_at)
 static void
 set_buffer(Host *h, const Val *v, View w)
 {
-    *state(h, v) = (VState){.kind = V_BUFFER, .view = w, .last_use = w.buf->free_at};
+    *state(h, v) = (VState){.kind = V_BUFFER, .view = w};
 }
 
 static void
 set_scalar(Host *h, const Val *v, Lv x)
 {
     *state(h, v) = (VState){.kind = V_SCALAR, .lv = x};
+}
+
+/* v is where x is. */
+static void
+set_same(Host *h, const Val *v, const Val *x)
+{
+    *state(h, v) = *state(h, x);
+    state(h, v)->last_use = 0;
 }
 
 static Lv
@@ -350,7 +353,7 @@ start_carried(Host *h, const Op *o, int first_arg, const Val *const *carried, in
             continue;
         }
         View w = buffer_for(h, v, o->op == OP_WHILE ? all : until(h, result(o, i)));
-        host_materialise_to(h, from, w, false);
+        host_materialise_to(h, from, w);
         set_buffer(h, v, w);
     }
     host_flush(h);
@@ -396,7 +399,6 @@ host_for(Host *h, const Op *o)
     int n = o->n_results;
     const Val *const *carried = (const Val *const *)body->args + 1;
     Elem e = body->args[0]->type->elem;
-    host_settle_regions(h, o);
     host_free_before(h, host_pos(h, body->first));
     Lv *init = NEW_N(a, Lv, n + 1), *phi = NEW_N(a, Lv, n + 1),
        *next = NEW_N(a, Lv, n + 1);
@@ -426,15 +428,12 @@ host_for(Host *h, const Op *o)
 
     Lv unseen_next = looks ? poll(h, unseen) : NULL;
     set_scalar(h, body->args[0], iv);
-    Region r;
-    host_region_open(h, &r);
     Lv outer = h->turns_left;
     h->turns_left = left;
     host_walk(h, body);
     h->turns_left = outer;
     buffers_of(h, body->last, 0, n, carried);
     scalars_of(h, body->last, 0, n, next);
-    host_region_close(h, &r);
     Lv iv_next = LLVMBuildAdd(l->b, iv, step, "");
     Lv fewer = LLVMBuildSub(l->b, left, ll_i64(l, 1), "");
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(l->b);
@@ -445,7 +444,7 @@ host_for(Host *h, const Op *o)
     LLVMBuildBr(l->b, head);
     LLVMPositionBuilderAtEnd(l->b, after);
     for (int i = 0; i < n; i++)
-        *state(h, result(o, i)) = *state(h, carried[i]);
+        set_same(h, result(o, i), carried[i]);
 }
 
 /* ---- while ------------------------------------------------------------------------------------- */
@@ -459,7 +458,6 @@ host_while(Host *h, const Op *o)
     int n_in = test->n_args, n = o->n_results;
     const Val *const *in = (const Val *const *)test->args;
     const Val *const *mid = (const Val *const *)body->args;
-    host_settle_regions(h, o);
     host_free_before(h, host_pos(h, test->first));
     Lv *init = NEW_N(a, Lv, n_in + 1), *phi = NEW_N(a, Lv, n_in + 1);
     Lv *next = NEW_N(a, Lv, n_in + 1), *out = NEW_N(a, Lv, n + 1);
@@ -483,13 +481,10 @@ host_while(Host *h, const Op *o)
             set_scalar(h, in[i], phi[i]);
         }
     Lv left = phi_of(h, l->i32, ll_i32(l, UNSEEN), before);
-    Region r;
-    host_region_open(h, &r);
     host_walk(h, test);
     buffers_of(h, test->last, 1, n, mid);
     Lv more = host_scalar(h, arg(test->last, 0));
     scalars_of(h, test->last, 1, n, out);
-    host_region_close(h, &r);
     LLVMBuildCondBr(l->b, more, start, after);
 
     LLVMPositionBuilderAtEnd(l->b, start);
@@ -497,17 +492,15 @@ host_while(Host *h, const Op *o)
     for (int i = 0; i < n; i++)
         if (out[i])
             set_scalar(h, mid[i], out[i]);
-    host_region_open(h, &r);
     host_walk(h, body);
     buffers_of(h, body->last, 0, n_in, in);
     scalars_of(h, body->last, 0, n_in, next);
-    host_region_close(h, &r);
     phi[n_in] = left;
     add_incoming(phi, next, n_in + 1, LLVMGetInsertBlock(l->b));
     LLVMBuildBr(l->b, head);
     LLVMPositionBuilderAtEnd(l->b, after);
     for (int i = 0; i < n; i++)
-        *state(h, result(o, i)) = *state(h, mid[i]);
+        set_same(h, result(o, i), mid[i]);
 }
 
 /* ---- if ------------------------------------------------------------------------------------------ */
@@ -518,15 +511,12 @@ branch(Host *h, const Op *o, const Block *b, LLVMBasicBlockRef at,
 {
     Ll *l = h->l;
     LLVMPositionBuilderAtEnd(l->b, at);
-    Region r;
-    host_region_open(h, &r);
     if (b && b->first) {
         host_walk(h, b);
         const Val *const *to = (const Val *const *)o->results;
         buffers_of(h, b->last, 0, o->n_results, to);
         scalars_of(h, b->last, 0, o->n_results, out);
     }
-    host_region_close(h, &r);
     LLVMBasicBlockRef end = LLVMGetInsertBlock(l->b);
     LLVMBuildBr(l->b, after);
     return end;
@@ -538,7 +528,6 @@ host_if(Host *h, const Op *o)
     Ll *l = h->l;
     Arena *a = h->c->arena;
     int n = o->n_results;
-    host_settle_regions(h, o);
     Lv cond = host_scalar(h, arg(o, 0));
     host_free_before(h, o->regions[0]->first ? host_pos(h, o->regions[0]->first) : 0);
     for (int i = 0; i < n; i++)

@@ -60,8 +60,6 @@ static View
 dot_operand(Host *h, const Product *p, int i, Elem e, bool may_turn)
 {
     const Val *v = arg(p->o, i);
-    if (state(h, v)->kind == V_INGROUP)
-        host_flush(h);
     VState *s = state(h, v);
     if (s->kind == V_BUFFER && v->type->elem == e)
         return s->view;
@@ -135,7 +133,7 @@ find_reusable(Host *h, const Val *v, const Op *o)
     if (s->kind == V_BUFFER)
         return v->block == o->block && ty_same_shape(v->type, result(o, 0)->type) &&
                        v->type->elem == result(o, 0)->type->elem && !v->type->is_ptr &&
-                       !host_may_be_read(h, v)
+                       !host_is_read_behind(h, v, o)
                    ? v
                    : NULL;
     if (s->kind != V_LAZY || !op_has(v->def, OPF_ELEM))
@@ -428,11 +426,7 @@ static void
 place_result(Host *h, const Op *o, Product *p)
 {
     const Val *r = result(o, 0), *acc = arg(o, 2);
-    if (state(h, acc)->kind == V_INGROUP)
-        host_flush(h);
     VState *s = state(h, acc);
-    h->stamp++;
-    host_stamp(h, acc);
     const Val *old = find_reusable(h, acc, o);
     if (old && host_reads(h, acc, state(h, old)->view.buf) == 2)
         old = NULL;
@@ -447,7 +441,7 @@ place_result(Host *h, const Op *o, Product *p)
     } else if (acc->def && acc->def->op == OP_CONST && s->kind == V_LAZY) {
         p->acc = (View){0};
     } else {
-        host_materialise_to(h, acc, p->out, false);
+        host_materialise_to(h, acc, p->out);
         p->acc = p->out;
     }
 }
@@ -566,8 +560,6 @@ wants_acc(const Product *p)
 void
 host_dot(Host *h, const Op *o)
 {
-    host_flush(h);
-    h->done[host_pos(h, o)] = true;
     host_free_before(h, host_pos(h, o));
     Product p = plan(h, o);
     if (!p.has_tiles)
@@ -576,7 +568,7 @@ host_dot(Host *h, const Op *o)
     p.b = second_operand(h, &p, p.bt->elem);
     place_result(h, o, &p);
     if (wants_acc(&p)) {
-        host_materialise_to(h, arg(o, 2), p.out, false);
+        host_materialise_to(h, arg(o, 2), p.out);
         p.acc = p.out;
     }
     host_flush(h);

@@ -1,21 +1,14 @@
-/* host: cg_host, and the walk over ops that decides what is computed where (with roots.c).
+/* host: cg_host, and the walk over ops.
  *
- * Ops that are pure per element, and loads, are lazy: the walk only notes them. Roots
- * (stores, reductions, atomics, values that must be in scratch) collect in the open group
- * while they have one shape and do not need each other's results:
+ * Ops that are pure per element, and loads, are lazy: the walk only notes them. Roots that have one number in the
+ * text (passes/group.c) are collected, and become one loop nest with the last of them:
  *
- *     x = load .. ; m = max(x)                group 1: loads, maximum; x goes to scratch
- *     e = exp(x - m) ; s = sum(e)             group 2: reads x, writes e
- *     store e / s                             group 3
+ *     x = load .. ; m = max(x) {nest=1} ; k = keep x {nest=1}         loads, maximum; x goes to scratch
+ *     e = exp(k - m) ; s = sum(e) {nest=2} ; l = keep e {nest=2}      reads x, writes e
+ *     store l / s {nest=3}
  *
- * A group is emitted (flush) when a root cannot join it. What lazy values it computes and
- * later groups still want is kept in scratch then, or computed again where that is cheap.
- *
- * Rule 1: a load is never moved behind something that writes memory: host_settle_loads.
- * Rule 2: scalars are made in the straight line, never inside a loop nest: each stands
- *         before the first group that reads it.
- * Rule 3: a value of an outer block that is put into scratch inside a region is there only
- *         inside of it: the trail takes it back.
+ * Rule 1: scalars are made in the straight line, never inside a loop nest: those that wait for one are
+ *         emitted behind it.
  */
 #include "codegen/host/host.h"
 
@@ -72,20 +65,26 @@ scalar_op(Host *h, const Op *o)
 }
 
 void
+host_emit_deferred(Host *h)
+{
+    int n = h->deferred.n, k = 0;
+    for (int i = 0; i < n; i++) {
+        const Op *o = h->deferred.at[i];
+        if (all_ready(h, o))
+            emit_scalar(h, o);
+        else
+            h->deferred.at[k++] = o;
+    }
+    h->deferred.n = k;
+}
+
+void
 host_flush(Host *h)
 {
     Group *g = h->open;
     h->open = NULL;
     if (g)
         host_emit_group(h, g);
-    int n = h->deferred.n;
-    h->deferred.n = 0;
-    for (int i = 0; i < n; i++) {
-        const Op *o = h->deferred.at[i];
-        if (!all_ready(h, o))
-            unreachable(h->c);
-        emit_scalar(h, o);
-    }
 }
 
 /* ---- the walk ----------------------------------------------------------------------------------- */
@@ -98,20 +97,10 @@ lazy_op(Host *h, const Op *o)
     s->is_virtual = op_is_cheap(o);
     for (int i = 0; i < o->n_args && s->is_virtual; i++) {
         VState *a = state(h, arg(o, i));
-        s->is_virtual = !arg(o, i)->type->rank || (a->kind == V_LAZY && a->is_virtual);
+        s->is_virtual = !arg(o, i)->type->rank ||
+                        (a->kind == V_LAZY && a->is_virtual) ||
+                        is_kept_index(arg(o, i));
     }
-    if (o->op == OP_LOAD)
-        PUSH(h->c->arena, &h->loads, o);
-}
-
-static bool
-is_scalar_op(const Op *o)
-{
-    if (o->n_results != 1 || result(o, 0)->type->rank || op_is_assembly(o) ||
-        o->op == OP_EXTERN_IO)
-        return false;
-    return o->op == OP_CONST || o->op == OP_PROGRAM_ID || o->op == OP_NUM_PROGRAMS ||
-           op_has(o, OPF_ELEM);
 }
 
 static Lv
@@ -132,12 +121,6 @@ static void
 scalar_access(Host *h, const Op *o)
 {
     bool is_load = o->op == OP_LOAD, is_volatile = is_load && ir_attr(o, ATTR_VOLATILE);
-    if (!is_load || is_volatile) {
-        host_settle_loads(h, o);
-        host_flush(h);
-    } else if (!all_ready(h, o) || (h->open && h->open->has_writes)) {
-        host_flush(h);
-    }
     const Type *t = ty_pointee(h->c, arg(o, 0)->type);
     Lv p = scalar_arg(h, o, 0), x = scalar_arg(h, o, 1), y = scalar_arg(h, o, 2);
     Lv r = NULL;
@@ -157,7 +140,6 @@ scalar_access(Host *h, const Op *o)
     case OP_ATOMIC_CAS: r = host_atomic(h, o, 0, p, x, y, scalar_arg(h, o, 3)); break;
     default: r = host_atomic(h, o, 0, p, x, NULL, y);
     }
-    h->done[host_pos(h, o)] = true;
     if (r)
         *state(h, result(o, 0)) = (VState){.kind = V_SCALAR, .lv = r};
 }
@@ -166,12 +148,13 @@ scalar_access(Host *h, const Op *o)
 static void
 volatile_load(Host *h, const Op *o)
 {
-    host_settle_loads(h, o);
-    host_flush(h);
+    const Val *v = result(o, 0);
     reads_anew(h);
     lazy_op(h, o);
-    host_materialise(h, result(o, 0));
+    View w = host_new_view(h, v);
+    host_materialise_to(h, v, w);
     host_flush(h);
+    state(h, v)->kind = V_BUFFER, state(h, v)->view = w;
     reads_anew(h);
 }
 
@@ -186,38 +169,29 @@ access_op(Host *h, const Op *o)
         volatile_load(h, o);
         return;
     }
-    host_settle_loads(h, o);
-    host_settle_overlaps(h, o);
     Root r = {
         .kind = o->op == OP_STORE ? R_STORE : R_ATOMIC, .o = o, .pos = host_pos(h, o)};
-    if (o->op == OP_STORE)
-        host_add_store(h, r);
+    if (ir_attr(o, ATTR_NEST))
+        host_add_to_nest(h, r, arg(o, 0)->type, -1);
     else
-        host_add_root(h, r, arg(o, 0)->type, -1);
-}
-
-static void
-settle_outer(void *h, const Val *v)
-{
-    if (!host_is_ready(h, v))
-        host_flush(h);
-}
-
-void
-host_settle_outer(Host *h, const Op *o)
-{
-    ir_each_outer(o, settle_outer, h);
+        host_store_alone(h, r);
 }
 
 static void
 reduce_op(Host *h, const Op *o)
 {
-    host_settle_outer(h, o);
     Root r = {.kind = R_REDUCE, .o = o, .pos = host_pos(h, o)};
     for (int i = 0; i < o->n_results; i++)
         if (!result(o, i)->type->rank)
             *state(h, result(o, i)) = (VState){.kind = V_SCALAR};
-    host_add_root(h, r, arg(o, 0)->type, (int)ir_attr(o, ATTR_AXIS));
+    host_add_to_nest(h, r, arg(o, 0)->type, (int)ir_attr(o, ATTR_AXIS));
+}
+
+static void
+keep_op(Host *h, const Op *o)
+{
+    Root r = {.kind = R_KEEP, .o = o, .v = arg(o, 0), .pos = host_pos(h, o)};
+    host_add_to_nest(h, r, r.v->type, -1);
 }
 
 /* assert and print: scalars now, blocks as roots that keep their place among the writes. */
@@ -225,8 +199,6 @@ static void
 debug_op(Host *h, const Op *o)
 {
     bool is_print = o->op == OP_PRINT;
-    host_settle_loads(h, o);
-    host_flush(h);
     if (is_print && !o->n_args)
         host_print(h, o, -1, 0, NULL, NULL, NULL);
     for (int i = 0; i < (is_print ? ir_n_values(o) : 1); i++) {
@@ -236,7 +208,7 @@ debug_op(Host *h, const Op *o)
                       .o = o,
                       .mode = i,
                       .pos = host_pos(h, o)};
-            host_add_root(h, r, t, -1);
+            host_add_root(h, r, t);
             host_flush(h);
         } else if (is_print) {
             host_print(h, o, i, 0, NULL, host_scalar(h, arg(o, i)),
@@ -245,13 +217,12 @@ debug_op(Host *h, const Op *o)
             host_check(h, o, 0, NULL, host_scalar(h, arg(o, 0)), scalar_arg(h, o, 1));
         }
     }
-    h->done[host_pos(h, o)] = true;
 }
 
 static void
 visit(Host *h, const Op *o)
 {
-    if (is_scalar_op(o)) {
+    if (op_is_scalar(o)) {
         scalar_op(h, o);
         return;
     }
@@ -262,14 +233,12 @@ visit(Host *h, const Op *o)
     switch (o->op) {
     case OPS_ACCESS: access_op(h, o); return;
     case OP_REDUCE: reduce_op(h, o); return;
+    case OP_KEEP: keep_op(h, o); return;
     case OP_ASSERT:
     case OP_PRINT: debug_op(h, o); return;
     case OP_DEBUG: err_at(h->c, o->loc, TARGET, info(o)->text, "the CPU");
-    case OP_ASSUME: break;
-    case OP_BARRIER:
-        host_settle_loads(h, o);
-        host_flush(h);
-        break;
+    case OP_ASSUME:
+    case OP_BARRIER: break;
     case OP_SCAN: host_scan(h, o); break;
     case OP_DOT: host_dot(h, o); break;
     case OP_INLINE_ASM:
@@ -280,46 +249,13 @@ visit(Host *h, const Op *o)
     case OP_IF: host_if(h, o); break;
     default: host_shape_op(h, o);
     }
-    h->done[host_pos(h, o)] = true;
 }
 
 void
 host_walk(Host *h, const Block *b)
 {
-    h->block = b;
     for (const Op *o = b->first; o && !op_has(o, OPF_TERM); o = o->next)
         visit(h, o);
-}
-
-void
-host_remember(Host *h, const Val *v)
-{
-    Undo u = {v, *state(h, v)};
-    if (v->block != h->block)
-        PUSH(h->c->arena, &h->trail, u);
-}
-
-void
-host_region_open(Host *h, Region *r)
-{
-    *r = (Region){.block = h->block, .n_trail = h->trail.n};
-    for (int i = 0; i < h->loads.n; i++)
-        PUSH(h->c->arena, &r->loads, h->loads.at[i]);
-    h->loads.n = 0;
-}
-
-void
-host_region_close(Host *h, const Region *r)
-{
-    host_flush(h);
-    while (h->trail.n > r->n_trail) {
-        Undo u = h->trail.at[--h->trail.n];
-        *state(h, u.v) = u.was;
-    }
-    h->block = r->block;
-    h->loads.n = 0;
-    for (int i = 0; i < r->loads.n; i++)
-        PUSH(h->c->arena, &h->loads, r->loads.at[i]);
 }
 
 /* ---- the function ---------------------------------------------------------------------------------- */
@@ -412,6 +348,17 @@ static const char passes_with_polls[] = PASSES("early-cse<memssa>");
 /* Of long code, see ll_quicken. */
 static const char passes_of_long[] = "function(sroa,early-cse<memssa>,simplifycfg)";
 
+static void
+count_root(Host *h, const Op *o)
+{
+    void *number = (void *)(intptr_t)ir_attr(o, ATTR_NEST);
+    if (!number)
+        return;
+    if (!map_get(&h->nests, number, 0))
+        map_put(&h->nests, number, 0, NEW(h->c->arena, Nest));
+    ((Nest *)map_get(&h->nests, number, 0))->n_left++;
+}
+
 void
 cg_host(Func *f, Binary *out)
 {
@@ -421,12 +368,12 @@ cg_host(Func *f, Binary *out)
     Host *h = NEW(c->arena, Host);
     h->l = l, h->c = c, h->f = f;
     h->v = NEW_N(c->arena, VState, f->n_vals);
-    h->pos.a = c->arena;
+    h->pos.a = h->nests.a = c->arena;
     EACH_OP_INSIDE_OUT(o, f->body) {
         map_put(&h->pos, o, 0, (void *)(intptr_t)++h->n_pos);
         h->takes_steps |= takes_steps(o);
+        count_root(h, o);
     }
-    h->done = NEW_N(c->arena, bool, h->n_pos + 1);
     h->facts = facts_new(f);
     facts_trust_hints(h->facts, c->opt.check_bounds ? 0 : 2); /* 16 bytes of f32 */
     look_at_cpu(h);
@@ -435,7 +382,6 @@ cg_host(Func *f, Binary *out)
     begin(h, symbol);
     host_look_for_streams(h);
     host_walk(h, f->body);
-    host_flush(h);
     host_tell(h);
     LLVMBuildBr(l->b, h->leave);
     const char *todo = ll_quicken(l) ? passes_of_long

@@ -1,9 +1,9 @@
 /* host.h: inside the CPU target. README.md has the idea; cg_host is in host.c.
  *
  *     host.c      the walk over ops: what is lazy, what is a root
- *     roots.c     which roots share a group, what must be in scratch before it is emitted
+ *     roots.c     roots of one nest come together
  *     value.c     states of values, who still needs them, the scratch arena
- *     nodes.c     what a group computes, how wide, what it keeps
+ *     nodes.c     what a group computes, how wide
  *     nest.c      one group -> one loop nest over register-sized vectors
  *     access.c    loads, stores, atomics of one vector
  *     cost.c      what each became, for the report
@@ -48,28 +48,26 @@ typedef struct View {
 } View;
 
 typedef enum ValKind {
-    V_NONE,    /* not visited yet */
-    V_SCALAR,  /* rank 0: in lv; NULL while it waits for the open group */
-    V_LAZY,    /* a block that is computed by the loops that want it */
-    V_INGROUP, /* a result of a root in the open group */
-    V_BUFFER,  /* a block in scratch */
+    V_NONE,   /* not visited yet */
+    V_SCALAR, /* rank 0: in lv; NULL while it waits for a nest */
+    V_LAZY,   /* a block that is computed by the loops that want it */
+    V_BUFFER, /* a block in scratch */
 } ValKind;
 
 typedef struct VState {
     uint8_t kind;
     bool is_virtual; /* V_LAZY: cheap to compute again, from scalars alone */
     int last_use;    /* position of the last root that needs it; 0: not known yet */
-    int stamp;       /* the group build that saw it last */
-    bool again;      /* ... in which it was computed, and will be later again */
-    int walk;        /* the walk over users that saw it last */
+    int stamp;       /* the walk over operands that saw it last */
     Lv lv;
     View view;
 } VState;
 
-typedef struct Undo {
-    const Val *v;
-    VState was;
-} Undo;
+/* Roots of one number. */
+typedef struct Nest {
+    Group *g; /* NULL: none was visited yet */
+    int n_left;
+} Nest;
 
 /* What an access became: cost.c. */
 typedef struct Note {
@@ -83,9 +81,10 @@ struct Host {
     Ll *l;
     Comp *c;
     Func *f;
-    VState *v;  /* by value id */
-    Map pos;    /* Op -> position in program order, from 1; control ops: of their end */
-    bool *done; /* by position: roots that have been emitted */
+    VState *v; /* by value id */
+    Map pos;   /* Op -> position in program order, from 1; control ops: of their end */
+    Map nests; /* ATTR_NEST -> Nest */
+    VEC(Group *) begun; /* of these, those of which some roots were visited */
     int n_pos;
     FactTable *facts;
     Lv params, pid, grid, scratch;
@@ -104,15 +103,12 @@ struct Host {
     int64_t kept; /* of these, of operands that outlive a program: kept.c */
     LLVMBasicBlockRef
         forget;  /* what a thread's first program runs first; NULL: nothing */
-    Group *open; /* or NULL */
-    VEC(const Op *) deferred; /* scalar ops that wait for the open group */
-    VEC(const Op *) loads;    /* block loads that may still be pending */
+    Group *open; /* of roots without a number, or NULL */
+    VEC(const Op *) deferred; /* scalar ops that wait for a nest */
     VEC(Note) notes;          /* for the report */
     VEC(Ahead *) ahead;       /* of the product that is being emitted: ahead.c */
     Lv turns_left;            /* i64: of the innermost `for`, this one counted */
-    int stamp, walk;
-    const Block *block;      /* whose ops are walked */
-    VEC(Undo) trail;         /* states to take back at the end of the region */
+    int stamp;
     LLVMBasicBlockRef entry; /* of stack slots; ends in a branch from the start */
     Lv pace; /* slot of a Pace, of all loops that look up; NULL: there was none yet */
 };
@@ -126,10 +122,8 @@ state(Host *h, const Val *v)
 /* ---- value.c ------------------------------------------------------------------------- */
 int host_pos(Host *h, const Op *o);
 int host_last_use(Host *h, const Val *v);
-/* Does anything outside of the values stamped in this group build still need v? */
-bool host_is_live(Host *h, const Val *v);
-/* The same, before it is known what this group build keeps and what is computed from v again. */
-bool host_may_be_read(Host *h, const Val *v);
+/* Does anything behind o need v, or what lies where it does? */
+bool host_is_read_behind(Host *h, const Val *v, const Op *o);
 Buf *host_buf(Host *h, int64_t bytes, int free_at);
 void host_free_before(Host *h,
                       int pos);        /* buffers whose last reader stands before pos */
@@ -150,8 +144,6 @@ typedef struct DimMap {
 /* Of an operand of a through op, from its result's. */
 DimMap host_through_map(const Op *o, DimMap map);
 Lv host_scalar(Host *h, const Val *v);
-/* The scalars that the region of a REDUCE or SCAN reads from outside exist now. */
-void host_settle_outer(Host *h, const Op *o);
 Lv host_const(Host *h, const Type *t, uint64_t bits, int lanes);
 Lt host_mem_type(Host *h, const Type *t);
 Lv host_to_mem(Host *h, const Type *t, Lv x);
@@ -161,17 +153,9 @@ Lv host_address(Host *h, const Type *t, const View *w,
 
 /* ---- host.c ----------------------------------------------------------------------------- */
 void host_walk(Host *h, const Block *b); /* all ops but the terminator */
-void host_flush(Host *h);
-/* Around the walk of a region: what its values are is forgotten behind it. Closing flushes. */
-typedef struct Region {
-    const Block *block;
-    int n_trail;
-    VEC(const Op *) loads;
-} Region;
-void host_remember(Host *h, const Val *v); /* before v changes what it is */
-void host_region_open(Host *h, Region *r);
-void host_region_close(Host *h, const Region *r);
+void host_flush(Host *h);                /* emits the group of roots without a number */
 bool host_is_ready(Host *h, const Val *v); /* a scalar that has been emitted */
+void host_emit_deferred(Host *h);          /* scalars whose operands are there by now */
 
 /* ---- roots.c ---------------------------------------------------------------------------- */
 typedef enum RootKind {
@@ -184,11 +168,10 @@ typedef enum RootKind {
 } RootKind;
 struct Root {
     RootKind kind;
-    const Op *o;    /* NULL for KEEP */
-    const Val *v;   /* KEEP */
-    View dest;      /* KEEP: buf NULL: chosen when emitted, if wanted at all */
-    bool is_forced; /* KEEP: dest is the caller's */
-    bool converts;  /* KEEP, forced: to element type `elem` on the way */
+    const Op *o;   /* NULL: a KEEP that no op says, whose dest is the caller's */
+    const Val *v;  /* KEEP */
+    View dest;     /* KEEP */
+    bool converts; /* KEEP without an op: to element type `elem` on the way */
     Elem elem;
     bool is_down; /* STORE: columns are consecutive in memory */
     int side;     /* KEEP: turned in squares of so many rows (turn.c); 0: it is not */
@@ -210,7 +193,6 @@ struct Group {
     int32_t shape[MAX_RANK];
     int axis; /* of its reductions; -1: none */
     VEC(Root) roots;
-    bool has_writes;
     bool
         is_turned; /* its one root is a matrix whose columns are consecutive: it goes along them */
     int side; /* so many vectors at a time are turned (turn.c); 0: none are */
@@ -225,20 +207,14 @@ struct Group {
     int row;            /* of n_rows, that is emitted */
     Lv column;          /* i64, of side, that is emitted */
 };
-/* Into the open group, or into a new one of t's shape after what is open; axis: along which
- * r reduces, or -1. */
-void host_add_root(Host *h, Root r, const Type *t, int axis);
-/* Pending loads that something behind `writer` still wants happen now. */
-void host_settle_loads(Host *h, const Op *writer);
-/* Loads of elements that `writer` writes, at other indices, happen now: order.c. */
-void host_settle_overlaps(Host *h, const Op *writer);
-void host_materialise(Host *h, const Val *v); /* into scratch, now */
-/* ... at dest; alone: in a group of its own, emitted before this returns. */
-void host_materialise_to(Host *h, const Val *v, View dest, bool alone);
-/* The same converted to elem e: for dot. Group by group where dest has panels. */
+/* A root without a number: into the open group, or into a new one of t's shape. */
+void host_add_root(Host *h, Root r, const Type *t);
+/* A root with one, whose last one emits the nest; axis: along which r reduces, or -1. */
+void host_add_to_nest(Host *h, Root r, const Type *t, int axis);
+/* v into scratch at dest. */
+void host_materialise_to(Host *h, const Val *v, View dest);
+/* The same converted to elem e: for dot. */
 void host_convert_to(Host *h, const Val *v, View dest, Elem e);
-/* Everything the regions of o want from outside is made ready. */
-void host_settle_regions(Host *h, const Op *o);
 
 /* ---- nest.c ------------------------------------------------------------------------------- */
 
@@ -284,8 +260,8 @@ Lv host_panel_address(Host *h, const Type *t, const View *w, const Lv *index);
 void host_keep_row(Host *h, const Type *t, Root *r, int row, Lv x, const Lv *index);
 
 /* ---- turn.c ------------------------------------------------------------------------------- */
-/* A store, and what it stores turned where memory wants that. */
-void host_add_store(Host *h, Root r);
+/* A store without a number, and what it stores turned where memory wants that. */
+void host_store_alone(Host *h, Root r);
 /* Rows of the squares in which the block that r, a KEEP, puts into scratch is turned; 0: it lies as
  * scratch wants it, or has no such squares. */
 int host_side(Host *h, const Root *r);
@@ -302,8 +278,6 @@ void host_keep_column(Host *h, const Type *t, Root *r, const Group *g, Lv x);
 void host_keep_square(Host *h, const Type *t, const Root *r, const Group *g);
 
 /* ---- nodes.c ------------------------------------------------------------------------------ */
-/* Adds KEEP roots for values of this group that later groups want. */
-void host_keep_escaping(Host *h, Group *g);
 /* Along which dim what v is loaded or read from is consecutive, n elements at least: all blocks of it. */
 typedef enum Runs {
     RUNS_MIXED,
@@ -323,7 +297,6 @@ is_vector(const Group *g, const Node *n)
 }
 /* Is v computed on demand, and met for the first time in this walk (h->stamp)? */
 bool host_visits(Host *h, const Val *v);
-void host_stamp(Host *h, const Val *v); /* what computing v on demand visits */
 /* for (i = 0; i < n; i += step): opens a loop; *index is i (i64). */
 typedef struct Loop {
     LLVMBasicBlockRef head, before;

@@ -537,12 +537,15 @@ first_pos(const Group *g)
 static void
 choose_destinations(Host *h, Group *g)
 {
-    host_free_before(h, MIN(first_pos(g), first_pos(h->open)));
+    int first = first_pos(g);
+    for (int i = 0; i < h->begun.n; i++)
+        first = MIN(first, first_pos(h->begun.at[i]));
+    host_free_before(h, first);
     for (int i = 0; i < g->roots.n; i++) {
         Root *r = &g->roots.at[i];
         if (r->kind == R_KEEP) {
-            if (!r->is_forced)
-                r->dest = host_new_view(h, r->v);
+            if (r->o)
+                r->dest = host_new_view(h, result(r->o, 0));
             continue;
         }
         for (int k = 0; k < r->o->n_results; k++)
@@ -554,23 +557,16 @@ choose_destinations(Host *h, Group *g)
 void
 host_emit_group(Host *h, Group *g)
 {
-    host_keep_escaping(h, g);
     choose_destinations(h, g);
     host_build_nodes(h, g);
     emit_level(h, g, 0);
     for (int i = 0; i < g->roots.n; i++) {
         Root *r = &g->roots.at[i];
-        if (r->kind == R_KEEP) {
-            if (r->is_forced)
-                continue;
-            VState *s = state(h, r->v);
-            host_remember(h, r->v);
-            s->kind = V_BUFFER;
-            s->view = r->dest;
-            continue;
-        }
-        for (int k = 0; k < r->o->n_results; k++)
-            if (result(r->o, k)->type->rank)
+        for (int k = 0; r->o && k < r->o->n_results; k++)
+            if (result(r->o, k)->type->rank) {
                 state(h, result(r->o, k))->kind = V_BUFFER;
+                if (r->kind == R_KEEP)
+                    state(h, result(r->o, k))->view = r->dest;
+            }
     }
 }

@@ -7,8 +7,7 @@
  *     %i = arange 0..16                node (%i, [0])    changes with rows
  *     %i[:, None] == %i[None, :]       node (%i, [1])    changes with columns
  *
- * Here is decided, too, how wide a step is, which accesses are consecutive, and which
- * values later groups will find in scratch.
+ * Here is decided, too, how wide a step is, and which accesses are consecutive.
  */
 #include "codegen/host/host.h"
 
@@ -40,20 +39,7 @@ host_visits(Host *h, const Val *v)
     if (s->kind != V_LAZY || s->is_virtual || s->stamp == h->stamp)
         return false;
     s->stamp = h->stamp;
-    s->again = false;
     return true;
-}
-
-void
-host_stamp(Host *h, const Val *v)
-{
-    VState *s = state(h, v);
-    if (s->stamp == h->stamp || s->kind != V_LAZY)
-        return;
-    s->stamp = h->stamp;
-    s->again = false;
-    for (int i = 0; i < v->def->n_args; i++)
-        host_stamp(h, arg(v->def, i));
 }
 
 /* v's dim that runs along the group's dim g, or -1. */
@@ -111,7 +97,6 @@ count_runs(Host *h, RunCount *r, const Val *v, DimMap map)
     if (s->kind != V_LAZY || s->is_virtual || s->stamp == h->stamp)
         return;
     s->stamp = h->stamp;
-    s->again = false;
     const Op *o = v->def;
     if (op_is_through(o)) {
         count_runs(h, r, arg(o, 0), host_through_map(o, map));
@@ -192,7 +177,6 @@ survey(Host *h, Group *g, Survey *s, const Val *v, DimMap map)
     if (x->kind != V_LAZY || x->stamp == h->stamp || is_moved(x, v))
         return;
     x->stamp = h->stamp;
-    x->again = false;
     const Op *o = v->def;
     if (op_is_through(o)) {
         survey(h, g, s, arg(o, 0), host_through_map(o, map));
@@ -385,104 +369,6 @@ node(Host *h, Group *g, const Val *v, DimMap map, bool lane0)
     map_put(&g->nodes, &key, sizeof key, n);
     PUSH(h->c->arena, &g->list, n);
     return n;
-}
-
-/* ---- what must be kept ------------------------------------------------------------------------ */
-
-/* A value of this group that is wanted later is either kept in scratch or, when that is as
- * good as reading it, computed again: then what it is made of must stay available. Users
- * come before what they use. */
-static bool
-is_cheap_again(Host *h, const Val *v)
-{
-    const Op *o = v->def;
-    if (op_is_through(o) || state(h, v)->is_virtual)
-        return true;
-    if (!op_has(o, OPF_ELEM) || op_has(o, OPF_SLOW | OPF_HEAVY))
-        return false;
-    int n_reads = 0;
-    for (int i = 0; i < o->n_args; i++) {
-        const Val *a = arg(o, i);
-        VState *s = state(h, a);
-        if (!a->type->rank || (s->kind == V_LAZY && s->is_virtual))
-            continue;
-        if (s->kind != V_BUFFER || ++n_reads > 1)
-            return false;
-    }
-    return true;
-}
-
-/* Values of another shape are seen at fewer or repeated indices; the walk has put into
- * scratch, before this group, those that must be computed once. */
-static bool
-has_shape_of(const Group *g, const Val *v)
-{
-    if (v->type->rank != g->rank)
-        return false;
-    for (int d = 0; d < g->rank; d++)
-        if (v->type->shape[d] != g->shape[d])
-            return false;
-    return true;
-}
-
-typedef struct Ranked {
-    int pos;
-    const Val *v;
-} Ranked;
-
-static int
-later_first(const void *a, const void *b)
-{
-    return ((const Ranked *)b)->pos - ((const Ranked *)a)->pos;
-}
-
-typedef struct Closure {
-    Map seen;
-    VEC(Ranked) all; /* what the group computes on demand */
-} Closure;
-
-static void
-collect_nodes(Host *h, Closure *c, const Val *v)
-{
-    if (state(h, v)->kind != V_LAZY || map_get(&c->seen, v, 0))
-        return;
-    map_put(&c->seen, v, 0, h);
-    for (int i = 0; i < v->def->n_args; i++)
-        collect_nodes(h, c, arg(v->def, i));
-    Ranked r = {host_pos(h, v->def), v};
-    PUSH(h->c->arena, &c->all, r);
-}
-
-/* Adds KEEP roots for values of this group that later groups want. */
-void
-host_keep_escaping(Host *h, Group *g)
-{
-    Arena *a = h->c->arena;
-    Closure c = {.seen = {.a = a}};
-    Map kept = {.a = a};
-    h->stamp++;
-    for (int i = 0; i < g->roots.n; i++) {
-        Root *r = &g->roots.at[i];
-        for (int k = 0; root_value(r, k); k++)
-            host_stamp(h, root_value(r, k)), collect_nodes(h, &c, root_value(r, k));
-        if (r->kind == R_KEEP)
-            map_put(&kept, r->v, 0, g);
-        else
-            h->done[r->pos] = true; /* its uses are met here */
-    }
-    if (c.all.n)
-        qsort(c.all.at, (size_t)c.all.n, sizeof *c.all.at, later_first);
-    for (int i = 0; i < c.all.n; i++) {
-        const Val *v = c.all.at[i].v;
-        if (map_get(&kept, v, 0) || !host_is_live(h, v))
-            continue;
-        if (is_cheap_again(h, v) || !has_shape_of(g, v)) {
-            state(h, v)->again = true;
-            continue;
-        }
-        Root r = {.kind = R_KEEP, .v = v, .pos = c.all.at[i].pos};
-        PUSH(a, &g->roots, r);
-    }
 }
 
 /* ---- building ------------------------------------------------------------------------- */

@@ -228,11 +228,8 @@ host_scan(Host *h, const Op *o)
     int last = t->rank - 1;
     bool along = axis == last;
     int widest = 1;
-    host_settle_outer(h, o);
-    for (int i = 0; i < n; i++) {
-        host_materialise(h, arg(o, i));
+    for (int i = 0; i < n; i++)
         widest = MAX(widest, ty_bytes(arg(o, i)->type));
-    }
     for (int i = 0; i < n; i++)
         state(h, result(o, i))->view = host_new_view(h, result(o, i));
     int lanes = MIN(h->vec_bytes / widest, t->shape[last]);

@@ -202,10 +202,6 @@ reshape(Host *h, const Op *o)
 void
 host_shape_op(Host *h, const Op *o)
 {
-    for (int i = 0; i < o->n_args; i++)
-        if (arg(o, i)->type->rank)
-            host_materialise(h, arg(o, i));
-    host_flush(h);
     host_free_before(h, host_pos(h, o));
     if (o->op == OP_RESHAPE) {
         reshape(h, o);

@@ -154,37 +154,30 @@ host_keep_square(Host *h, const Type *t, const Root *r, const Group *g)
     }
 }
 
-/* Puts v, which lies along rows, into scratch by columns for the store r. */
-static void
-store_turned(Host *h, const Root *r, const Val *v, View columns)
-{
-    VState was = *state(h, v);
-    host_materialise_to(h, v, columns, true);
-    state(h, v)->kind = V_BUFFER, state(h, v)->view = columns;
-    host_add_root(h, *r, v->type, -1);
-    host_flush(h);
-    *state(h, v) = was;
-}
-
 void
-host_add_store(Host *h, Root r)
+host_store_alone(Host *h, Root r)
 {
     const Val *v = arg(r.o, 1);
     const Type *t = v->type;
     Runs to = t->rank > 1 ? host_runs_of_pointers(h, arg(r.o, 0)) : RUNS_MIXED;
-    Root keep = {.kind = R_KEEP, .v = v};
-    if (to == RUNS_ACROSS && !host_gathers(h, t) && host_side(h, &keep))
-        host_materialise(h, v);
+    Root keep = {.kind = R_KEEP, .v = v, .dest = host_view(t, NULL)};
+    bool turns = to == RUNS_ACROSS && !host_gathers(h, t);
     r.is_down = to == RUNS_DOWN;
     if (r.is_down && host_runs(h, v, 1) == RUNS_ACROSS) {
-        keep.dest = host_view(t, host_buf(h, ty_numel(t) * ty_bytes(t), r.pos));
+        keep.dest.buf = NEW(h->c->arena, Buf);
         keep.dest.stride[t->rank - 2] = 1;
         keep.dest.stride[t->rank - 1] = t->shape[t->rank - 2];
-        r.is_down = host_side(h, &keep) && !v->uses->next;
-        if (r.is_down) {
-            store_turned(h, &r, v, keep.dest);
-            return;
-        }
+        turns = ir_has_one_use(v);
+        r.is_down = turns && host_side(h, &keep);
     }
-    host_add_root(h, r, t, -1);
+    VState was = *state(h, v);
+    if (turns && (r.is_down || was.kind == V_LAZY) && host_side(h, &keep)) {
+        keep.dest.buf = host_buf(h, ty_numel(t) * ty_bytes(t), r.pos);
+        host_materialise_to(h, v, keep.dest);
+        host_flush(h);
+        state(h, v)->kind = V_BUFFER, state(h, v)->view = keep.dest;
+    }
+    host_add_root(h, r, t);
+    host_flush(h);
+    *state(h, v) = was;
 }

@@ -77,48 +77,12 @@ is_in_place(Host *h, const Op *o)
            from->view.buf == to->view.buf;
 }
 
-/* Paths from a value to its last users may be as many as 2^users: each value is seen once
- * a walk, for where it was seen before, no user was found. */
-static bool
-is_live(Host *h, const Val *v, bool within)
-{
-    for (const Use *u = v->uses; u; u = u->next) {
-        const Op *w = ir_op_in(v->block, u->user);
-        if (w != u->user || !op_is_lazy(w)) {
-            if (!h->done[host_pos(h, w)] ||
-                (w == u->user && is_in_place(h, w) && is_live(h, result(w, 0), within)))
-                return true;
-            continue;
-        }
-        const Val *r = result(w, 0);
-        VState *s = state(h, r);
-        if (s->kind == V_BUFFER)
-            continue; /* has been computed for good */
-        if (within && s->stamp == h->stamp && !s->again)
-            continue; /* computed right here, and never again */
-        if (s->walk == h->walk)
-            continue;
-        s->walk = h->walk;
-        if (is_live(h, r, within))
-            return true;
-    }
-    return false;
-}
-
 bool
-host_is_live(Host *h, const Val *v)
+host_is_read_behind(Host *h, const Val *v, const Op *o)
 {
-    h->walk++;
-    return is_live(h, v, true);
-}
-
-bool
-host_may_be_read(Host *h, const Val *v)
-{
-    h->walk++;
     while (v->def && is_in_place(h, v->def))
         v = arg(v->def, 0);
-    return is_live(h, v, false);
+    return host_last_use(h, v) > host_pos(h, o);
 }
 
 /* ---- scratch ---------------------------------------------------------------------------- */
@@ -195,6 +159,8 @@ host_address(Host *h, const Type *t, const View *w, const Lv *index)
 {
     Ll *l = h->l;
     int64_t bytes = ty_bytes(t);
+    if (!w->buf)
+        unreachable(h->c);
     if (w->width)
         return host_panel_address(h, t, w, index);
     Lv at = ll_i64(l, w->buf->offset + w->offset * bytes);

@@ -34,12 +34,6 @@ static Lv
 list_blocks(Host *h, const Op *o, int n, Lv *room)
 {
     Ll *l = h->l;
-    if (op_has(o, OPF_WRITES))
-        host_settle_loads(h, o);
-    for (int i = 0; i < o->n_args; i++)
-        if (arg(o, i)->type->rank)
-            host_materialise(h, arg(o, i));
-    host_flush(h);
     host_free_before(h, host_pos(h, o));
     int n_all = o->n_args + o->n_results;
     Lv list = host_slot(h, LLVMArrayType2(l->ptr, (uint64_t)n_all));

@@ -1,4 +1,4 @@
-/* order: loads that must be over before a write of the same program begins.
+/* group_order: loads that must be over before a write of the same program begins.
  *
  *     v = load p + i                       for 64 by 16:  scratch[0] = load p + i
  *     store p + load q + i, v              for 64 by 16:  store p + (load q + i), scratch[0]
@@ -16,7 +16,7 @@
  * costs nothing; where they overlap in another way nothing is known. Each is asked about as
  * late as can be, so a launch of tensors that lie apart has the code it always had.
  */
-#include "codegen/host/host.h"
+#include "passes/group.h"
 
 static const Val *
 through(const Val *v)
@@ -61,50 +61,71 @@ both(Func *f, const Val *x, const Val *y, unsigned fact)
 
 /* May writer change, at one index, what load reads at another? */
 static bool
-meets(const Host *h, const Op *load, const Op *writer)
+meets(Func *f, const Op *load, const Op *writer)
 {
     const Val *from = through(arg(load, 0)), *to = through(arg(writer, 0));
-    const Val *root = from == to ? NULL : pointer_root(h->f, from);
-    const Val *other = root ? pointer_root(h->f, to) : NULL;
+    const Val *root = from == to ? NULL : pointer_root(f, from);
+    const Val *other = root ? pointer_root(f, to) : NULL;
     if (!other)
         return false;
-    if (root != other && both(h->f, root, other, FACT_OVERLAPS))
+    if (root != other && both(f, root, other, FACT_OVERLAPS))
         return true;
-    return !is_apart(h->f, from, to) &&
-           (root == other || both(h->f, root, other, FACT_SAME));
+    return !is_apart(f, from, to) && (root == other || both(f, root, other, FACT_SAME));
 }
-
-typedef VEC(const Val *) Loads;
 
 /* The loads that computing v on demand does, of those that writer may change. */
 static void
-find_loads(Host *h, const Val *v, const Op *writer, Loads *out)
+find_loads(Plan *p, Val *v, const Op *writer, Vals *out)
 {
-    if (!host_visits(h, v))
+    if (!group_visits(p, v))
         return;
-    if (v->def->op == OP_LOAD && meets(h, v->def, writer))
-        PUSH(h->c->arena, out, v);
+    if (v->def->op == OP_LOAD && meets(p->f, v->def, writer))
+        PUSH(p->a, out, v);
     for (int i = 0; i < v->def->n_args; i++)
-        find_loads(h, arg(v->def, i), writer, out);
+        find_loads(p, arg(v->def, i), writer, out);
 }
 
 void
-host_settle_overlaps(Host *h, const Op *writer)
+group_settle_overlaps(Plan *p, Op *writer)
 {
-    Loads found = {0};
-    h->stamp++;
-    for (int i = 0; h->open && i < h->open->roots.n && !found.n; i++) {
-        Root *r = &h->open->roots.at[i];
-        for (int k = 0; root_value(r, k); k++)
-            find_loads(h, root_value(r, k), writer, &found);
-    }
+    Vals found = {0};
+    p->walk++;
+    for (int i = 0; p->open && i < p->open->roots.n && !found.n; i++)
+        for (int k = 0; k < p->open->roots.at[i]->n_args; k++)
+            find_loads(p, arg(p->open->roots.at[i], k), writer, &found);
     if (found.n)
-        host_flush(h);
+        group_close_open(p, writer);
     found.n = 0;
-    h->stamp++;
+    p->walk++;
     for (int i = 0; i < writer->n_args; i++)
-        find_loads(h, arg(writer, i), writer, &found);
-    for (int i = found.n; i-- > 0;)
-        if (state(h, found.at[i])->kind == V_LAZY)
-            host_materialise(h, found.at[i]);
+        find_loads(p, arg(writer, i), writer, &found);
+    for (int i = found.n; i-- > 0;) {
+        group_keep(p, found.at[i], writer);
+        group_close_open(p, writer);
+    }
+}
+
+void
+group_settle_loads(Plan *p, Op *writer)
+{
+    Vals force = {0}, met = {0};
+    if (!p->loads.n)
+        return;
+    p->walk++;
+    for (int i = 0; p->open && i < p->open->roots.n; i++)
+        for (int k = 0; k < p->open->roots.at[i]->n_args; k++)
+            group_closure(p, arg(p->open->roots.at[i], k), &met);
+    for (int i = 0; i < writer->n_args; i++)
+        group_closure(p, arg(writer, i), &met);
+    int n = 0;
+    for (int i = 0; i < p->loads.n; i++) {
+        Val *v = p->loads.at[i];
+        if (fact(p, v)->seen != p->walk && group_is_live(p, v))
+            PUSH(p->a, &force, v);
+        else
+            p->loads.at[n++] = v;
+    }
+    p->loads.n = n;
+    for (int i = 0; i < force.n; i++)
+        group_keep(p, force.at[i], writer);
 }
