@@ -136,6 +136,8 @@ bool page_is_there(uint64_t address, uint64_t n);
 
 /* ---- stack.c --------------------------------------------------------------------- */
 size_t stack_left(void); /* bytes of this thread's stack; SIZE_MAX: unknown */
+/* That of the process's first thread, which no other thread's ever is in. False: unknown. */
+bool stack_of_first_thread(char **low, char **high);
 
 /* ---- crash.c --------------------------------------------------------------------- */
 typedef struct CrashPlace {

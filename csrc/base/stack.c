@@ -18,23 +18,32 @@ typedef struct Bounds {
 } Bounds;
 static _Thread_local Bounds stack_bounds;
 
-/* The stack of a process's first thread. pthread_getattr_np would read /proc/self/maps, which
- * takes half a millisecond in a process that has loaded much. The kernel puts the path of the
- * program at the stack's top, and keeps 128 MB below free whatever the limit is, of which the
- * random offset takes some. False: this is another thread. */
-static bool
-ask_first_thread(const char *here, Bounds *b)
+/* pthread_getattr_np would read /proc/self/maps, which takes half a millisecond in a process
+ * that has loaded much. The kernel puts the path of the program at the stack's top, and keeps
+ * 128 MB below free whatever the limit is, of which the random offset takes some. */
+bool
+stack_of_first_thread(char **low, char **high)
 {
     const rlim_t sure = 64 << 20;
     struct rlimit limit;
     char *path = (char *)getauxval(AT_EXECFN);
-    if (syscall(SYS_gettid) != getpid() || !path || getrlimit(RLIMIT_STACK, &limit))
+    if (!path || getrlimit(RLIMIT_STACK, &limit))
         return false;
-    char *high = path + strlen(path) + 1;
-    char *low = high - MIN(limit.rlim_cur, sure);
-    if (here <= low || here > high) /* in a child of fork, of what was another thread */
+    *high = path + strlen(path) + 1;
+    *low = *high - MIN(limit.rlim_cur, sure);
+    return true;
+}
+
+/* False: this is another thread. */
+static bool
+ask_first_thread(const char *here, Bounds *b)
+{
+    Bounds first;
+    if (syscall(SYS_gettid) != getpid() ||
+        !stack_of_first_thread(&first.low, &first.high) || here <= first.low ||
+        here > first.high) /* in a child of fork, of what was another thread */
         return false;
-    *b = (Bounds){low, high};
+    *b = first;
     return true;
 }
 

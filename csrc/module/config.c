@@ -161,6 +161,7 @@ configure(PyObject *mod, PyObject *args, PyObject *kwargs)
     if (PyTuple_Size(args))
         return PyErr_SetString(PyExc_TypeError, "configure() takes keywords only"),
                NULL;
+    st->n_configs++; /* also where a knob is refused: those before it are set */
     PyObject *key, *value;
     for (Py_ssize_t at = 0; kwargs && PyDict_Next(kwargs, &at, &key, &value);) {
         const char *name = PyUnicode_AsUTF8AndSize(key, NULL);

@@ -95,7 +95,7 @@ kernel_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     allocfunc alloc = PyType_GetSlot(type, Py_tp_alloc);
     Kernel *k = (Kernel *)alloc(type, 0);
     if (k)
-        k->st = PyModule_GetState(mod);
+        k->st = PyModule_GetState(mod), k->n_ordered = -1;
     return (PyObject *)k;
 }
 
@@ -121,6 +121,7 @@ kernel_clear(PyObject *self)
     Py_CLEAR(k->last);
     Py_CLEAR(k->last_sides);
     Py_CLEAR(k->ordered);
+    k->n_ordered = -1;
     options_forget(k);
     for (int i = 0; k->f && k->seen && i < k->f->n_params; i++)
         seen_clear(&k->seen[i]);

@@ -70,10 +70,12 @@ launcher_call(PyObject *self, PyObject *const *args, Py_ssize_t n_args,
               PyObject *kwnames)
 {
     Launcher *l = (Launcher *)self;
-    for (Py_ssize_t i = 0; l->fixed && kwnames && i < PyTuple_Size(kwnames); i++)
+    if (!l->fixed)
+        return launch(l->kernel, l, args, n_args, kwnames, false);
+    for (Py_ssize_t i = 0; kwnames && i < PyTuple_Size(kwnames); i++)
         if (!PyUnicode_CompareWithASCIIString(PyTuple_GetItem(kwnames, i), "stream"))
             return call_on_stream(l, args, n_args, kwnames, i);
-    if (l->fixed && lacks_constants(l, n_args, kwnames))
+    if (lacks_constants(l, n_args, kwnames))
         return call_completed(l, args);
     return launch(l->kernel, l, args, n_args, kwnames, false);
 }

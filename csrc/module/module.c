@@ -203,6 +203,8 @@ mod_exec(PyObject *mod)
 {
     State *st = PyModule_GetState(mod);
     config_init(&st->config);
+    st->n_configs = 1;
+    launch_note_stack(st);
     if (setters_new(st) || option_names_new(st))
         return -1;
 #define STATE(name, make)                                                              \

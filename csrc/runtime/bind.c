@@ -75,15 +75,10 @@ is_option(const Kernel *k, PyObject *name)
 
 /* Are the keywords the parameters behind the first n_args, one by one, and then options? Most
  * calls are written so, and then what they pass is by parameter already. */
-static inline bool
+static bool
 is_ordered(Kernel *k, Py_ssize_t n_args, PyObject *kwnames)
 {
-    Py_ssize_t n = k->f->n_params;
-    if (!kwnames)
-        return n_args == n;
-    if (kwnames == k->ordered && n_args == k->n_ordered)
-        return true;
-    Py_ssize_t n_kw = PyTuple_Size(kwnames);
+    Py_ssize_t n = k->f->n_params, n_kw = kwnames ? PyTuple_Size(kwnames) : 0;
     if (n_args > n || n_args + n_kw < n)
         return false;
     for (Py_ssize_t i = 0; i < n_kw; i++) {
@@ -93,7 +88,8 @@ is_ordered(Kernel *k, Py_ssize_t n_args, PyObject *kwnames)
     }
     PyObject *old = k->ordered;
     options_forget(k);
-    k->ordered = Py_NewRef(kwnames), k->n_ordered = n_args;
+    k->ordered = Py_XNewRef(kwnames), k->n_ordered = n_args;
+    k->options.n = n_args + n_kw - n;
     Py_XDECREF(old);
     return true;
 }
@@ -101,18 +97,20 @@ is_ordered(Kernel *k, Py_ssize_t n_args, PyObject *kwnames)
 void
 options_forget(Kernel *k)
 {
-    for (Py_ssize_t i = 0; i < k->options.n; i++)
-        Py_DECREF(k->options.value[i]); /* integers: no code runs */
-    k->options.n = 0;
+    SeenOptions *o = &k->options;
+    for (size_t i = 0; i < COUNT(o->value) && o->value[i]; i++)
+        Py_CLEAR(o->value[i]); /* integers: no code runs */
+    o->n_configs = 0;
 }
 
+/* Keeps what the n options of an ordered call made of the word from, where they are few integers. */
 static void
-keep_options(Call *c, PyObject *kwnames, PyObject *const *value, Py_ssize_t n,
+keep_options(const Call *c, PyObject *kwnames, PyObject *const *value, Py_ssize_t n,
              OptWord from)
 {
     SeenOptions *o = &c->k->options;
-    bool ok = kwnames == c->k->ordered && n <= (Py_ssize_t)COUNT(o->value) &&
-              c->opt.texts == from.texts;
+    bool ok = kwnames == c->k->ordered && n == o->n &&
+              n <= (Py_ssize_t)COUNT(o->value) && c->opt.texts == from.texts;
     for (Py_ssize_t i = 0; ok && i < n; i++)
         ok = PyLong_CheckExact(value[i]);
     options_forget(c->k);
@@ -120,19 +118,15 @@ keep_options(Call *c, PyObject *kwnames, PyObject *const *value, Py_ssize_t n,
         return;
     for (Py_ssize_t i = 0; i < n; i++)
         o->value[i] = Py_NewRef(value[i]);
-    o->n = n, o->from = from, o->to = c->opt, o->debug = c->k->st->config.debug;
+    o->to = c->opt, o->n_configs = c->k->st->n_configs;
 }
 
-/* The keywords of an ordered call from `first` on, n of them. 0, or -1 with an exception. */
+/* The options of an ordered call, which are the last of its keywords. 0, or -1 with an exception. */
 static int
-bind_options(Call *c, PyObject *kwnames, Py_ssize_t first, PyObject *const *value,
-             Py_ssize_t n)
+bind_options(Call *c, PyObject *kwnames, PyObject *const *value)
 {
-    const SeenOptions *o = &c->k->options;
-    OptWord from = c->opt;
-    if (o->n == n && !memcmp(o->value, value, (size_t)n * sizeof *value) &&
-        !memcmp(&o->from, &from, sizeof from) && o->debug == c->k->st->config.debug)
-        return c->opt = o->to, 0;
+    Py_ssize_t n = c->k->options.n, first = n ? PyTuple_Size(kwnames) - n : 0;
+    OptWord from = c->opt = opt_default(c->k);
     for (Py_ssize_t i = 0; i < n; i++)
         if (bind_unusual(c, PyTuple_GetItem(kwnames, first + i), value[i], -1) < 0)
             return -1;
@@ -144,18 +138,13 @@ call_bind_names(Call *c, PyObject *const *args, Py_ssize_t n_args, PyObject *kwn
 {
     Kernel *k = c->k;
     int n = k->f->n_params, n_bound = (int)n_args;
-    Py_ssize_t n_kw = kwnames ? PyTuple_Size(kwnames) : 0;
-    c->opt = opt_default(k);
-    c->place = (Place){0, 0};
-    c->api = NULL;
-    c->tensor = NULL;
-    c->n = 0;
     c->arg = args;
-    if (is_ordered(k, n_args, kwnames))
-        return n_args + n_kw == n
-                   ? 0
-                   : bind_options(c, kwnames, n - n_args, args + n, n_args + n_kw - n);
+    if ((kwnames == k->ordered && n_args == k->n_ordered) ||
+        is_ordered(k, n_args, kwnames))
+        return bind_options(c, kwnames, args + n);
     c->arg = c->bound;
+    c->opt = opt_default(k);
+    Py_ssize_t n_kw = kwnames ? PyTuple_Size(kwnames) : 0;
     if (n_args > n)
         return PyErr_Format(PyExc_TypeError,
                             "%s() takes %d positional arguments but %zd were given%s",

@@ -315,8 +315,12 @@ cuda_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
         return -1;
     if (check_grid(v, g))
         return -1;
-    void *stream;
-    if (tensor_stream(st, c, &stream) || (c->held && tensors_wait(st, c, stream)))
+    void *stream = NULL;
+    bool is_asked = !c->stream && c->api && c->api->current_work_stream;
+    if (is_asked ? c->api->current_work_stream(kDLCUDA, c->place.index, &stream)
+                 : tensor_stream(st, c, &stream))
+        return -1;
+    if (c->held && tensors_wait(st, c, stream))
         return -1;
     /* PTX from a file may have more parameters than the kernel: override.c. */
     static const uint64_t none = 0;

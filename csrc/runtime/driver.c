@@ -410,8 +410,10 @@ cuda_start(Cuda *cu, int device, void *kernel, const CudaStart *s, char err[ERR_
         .attrs = attr,
         .numAttrs = n,
     };
-    CUcontext restore;
-    if (!enter(cu, &cu->device[device], &restore, err))
+    CUcontext restore = NULL, now = NULL;
+    bool is_there = !cu->cuCtxGetCurrent(&now) && now &&
+                    now == cu->device[device].primary;
+    if (!is_there && !enter(cu, &cu->device[device], &restore, err))
         return false;
     CUresult e = cu->cuLaunchKernelEx(&config, (CUfunction)kernel, s->params, NULL);
     leave_context(cu, restore);

@@ -18,18 +18,6 @@ mix(uint64_t h, uint64_t v)
 }
 
 void
-call_note_target(Call *c)
-{
-    const Target *want = c->want;
-    /* As it was asked for; which GPU that is follows from the place. */
-    c->target = (uint64_t)(uint32_t)(c->place.type << 8 | (c->place.index & 0xff));
-    if (want)
-        c->target |= (uint64_t)(1 + want->kind) << 32 | (uint64_t)want->sm << 40 |
-                     (uint64_t)want->accelerated << 60;
-    c->hash = 0;
-}
-
-void
 call_hash(Call *c)
 {
     uint64_t h, opt;

@@ -2,7 +2,8 @@
  *
  *     kernel[grid]          kernel.c makes a Launcher and a builtin function around it
  *     (x, y, n, BLOCK=64)   launch(): a vectorcall lands here, no tuple, no dictionary
- *         call_bind         names and Py_TYPEs -> nodes            nodes.c, dlpack.c
+ *         call_bind_names   options, an object for each parameter  bind.c
+ *         call_nodes        Py_TYPEs -> nodes                      nodes.c, torch.c, dlpack.c
  *         cache_find        the key of the launch before, or one look-up   cache.c
  *         launch_run        parameters in an array, and go         host_launch.c, cuda_launch.c
  *
@@ -121,18 +122,10 @@ grid_call(PyObject *fn, const Call *c, Grid *g)
     return r;
 }
 
-/* Runs a variant with the parameters of a call. 0, or -1 with an exception. */
+/* Where the launch is looked at: on CPUs, or by who checks. 0, or -1 with an exception. */
 static int
-launch_run(Compiled *v, Call *c, const Grid *g)
+launch_elsewhere(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
 {
-    uint64_t gathered[MAX_NODES], *params = v->in_order ? c->bits : gathered;
-    if (!g->dim[0] || !g->dim[1] || !g->dim[2])
-        return 0;
-    for (int i = 0; !v->in_order && i < v->bin.n_params; i++)
-        params[i] = c->bits[v->node[i]];
-    if (v->bin.n_params)
-        memcpy(v->last_params, params, (size_t)v->bin.n_params * sizeof *params);
-    v->last_grid = *g;
     bool is_watched = c->opt.flags & (OPT_INTERPRET | OPT_BOUNDS) || v->trial ||
                       v->bin.target.kind == TARGET_EMU;
     if (is_watched && (call_check_values(c) || strides_check(v, c)))
@@ -145,6 +138,23 @@ launch_run(Compiled *v, Call *c, const Grid *g)
     case TARGET_CUDA: return cuda_launch(v, c, params, g);
     }
     return 0;
+}
+
+/* Runs a variant with the parameters of a call. 0, or -1 with an exception. */
+static int
+launch_run(Compiled *v, Call *c, const Grid *g)
+{
+    uint64_t gathered[MAX_NODES], *params = v->in_order ? c->bits : gathered;
+    if (!g->dim[0] || !g->dim[1] || !g->dim[2])
+        return 0;
+    for (int i = 0; !v->in_order && i < v->bin.n_params; i++)
+        params[i] = c->bits[v->node[i]];
+    if (v->bin.n_params)
+        memcpy(v->last_params, params, (size_t)v->bin.n_params * sizeof *params);
+    v->last_grid = *g;
+    bool is_plain = v->bin.target.kind == TARGET_CUDA && !v->trial &&
+                    !(c->opt.flags & (OPT_INTERPRET | OPT_BOUNDS));
+    return is_plain ? cuda_launch(v, c, params, g) : launch_elsewhere(v, c, params, g);
 }
 
 /* The same, between the hooks of knobs.runtime. */
@@ -162,17 +172,31 @@ launch_hooked(Compiled *v, Call *c, const Grid *g)
     return -1;
 }
 
-/* The arguments as a call with a key. 0, or -1 with an exception. */
+/* Where a launch without tensors runs, and whose stream it is on. 0, or -1 with an exception. */
 static int
+bind_anywhere(Call *c)
+{
+    if (cuda_default_place(c->k->st, &c->place))
+        return -1;
+    if (c->place.type == kDLCUDA)
+        c->api = c->k->st->torch_api; /* NULL: tensor_stream looks for it */
+    return 0;
+}
+
+/* The arguments as a call with a key. 0, or -1 with an exception. */
+static inline int
 call_begin_bound(Call *c, Kernel *k, const Launcher *l, PyObject *const *args,
                  Py_ssize_t n_args, PyObject *kwnames, bool warmup)
 {
     call_begin(c, k, warmup);
     c->stream = l ? l->stream : NULL;
-    if (call_bind(c, args, n_args, kwnames))
+    if (!call_bind_again(c, args, n_args, kwnames) &&
+        call_bind_names(c, args, n_args, kwnames))
+        return -1;
+    if (k->f->n_params && call_nodes(c))
         return -1;
     bool is_anywhere = !c->place.type && !c->want && !(c->opt.flags & OPT_INTERPRET);
-    if (is_anywhere && !(l && l->fixed) && cuda_default_place(k->st, &c->place))
+    if (is_anywhere && !(l && l->fixed) && bind_anywhere(c))
         return -1;
     call_note_target(c);
     return 0;
@@ -180,6 +204,22 @@ call_begin_bound(Call *c, Kernel *k, const Launcher *l, PyObject *const *args,
 
 /* What a launch takes, with what the readers of its arguments run in Python. */
 enum { LAUNCH_STACK = 40 << 10 };
+
+void
+launch_note_stack(State *st)
+{
+    if (stack_of_first_thread(&st->stack_low, &st->stack_high))
+        st->stack_low += LAUNCH_STACK;
+}
+
+/* The thread's own bounds are asked where it is not the first one. */
+static inline bool
+has_stack(const State *st)
+{
+    char *here = __builtin_frame_address(0);
+    return (here > st->stack_low && here <= st->stack_high) ||
+           stack_left() >= LAUNCH_STACK;
+}
 
 static PyObject *
 no_stack(const Kernel *k)
@@ -206,27 +246,32 @@ note_grid(Call *c, const Launcher *l)
     return 0;
 }
 
-/* The variant for a call, borrowed. NULL with an exception, or because a hook forbade it. */
-static Compiled *
-launch_variant(Call *c, Kernel *k, const Launcher *l, PyObject *const *args,
-               Py_ssize_t n_args, PyObject *kwnames)
+/* The variant of the launch before, where this one has its key and nothing inside can have changed;
+ * NULL: cache_find knows. */
+static inline Compiled *
+find_again(const Call *c)
+{
+    const Kernel *k = c->k;
+    bool is_quiet = !k->captures.n && k->n_edits == k->st->n_edits;
+    return is_quiet && k->recent.key && call_is(c, k->recent.key) ? k->recent.variant
+                                                                  : NULL;
+}
+
+/* The variant for a call, borrowed. NULL with an exception, because a hook forbade it, or with *is_other:
+ * knobs have changed in os.environ, so that it is another call. */
+static inline Compiled *
+launch_variant(Call *c, const Launcher *l, bool *is_other)
 {
     if (l && l->fixed)
         return fixed_variant(l, c);
-    Compiled *v = cache_find(c);
-    if (v || PyErr_Occurred())
+    Compiled *v = find_again(c);
+    if (v || (v = cache_find(c)) || PyErr_Occurred())
         return v;
-    /* Knobs may have changed in os.environ: then it is another key. */
     int changed = hooks_read_environment();
-    if (changed < 0)
-        return NULL;
-    if (changed) {
-        bool types_only = c->types_only;
-        call_done(c);
-        if (call_begin_bound(c, k, l, args, n_args, kwnames, types_only))
-            return NULL;
-    }
-    return note_grid(c, l) ? NULL : cache_get(c);
+    if (!changed)
+        return note_grid(c, l) ? NULL : cache_get(c);
+    *is_other = changed > 0;
+    return NULL;
 }
 
 /* Runs *v on the grid of l, or what *v becomes: the code for so many programs. 0, or -1 with an
@@ -258,14 +303,19 @@ launch(Kernel *k, const Launcher *l, PyObject *const *args, Py_ssize_t n_args,
        PyObject *kwnames, bool warmup)
 {
     Call c;
-    if (stack_left() < LAUNCH_STACK)
+    if (!has_stack(k->st))
         return no_stack(k);
     if (k->hooks && hooks_pre_run(k, args, n_args, kwnames))
         return NULL;
     Compiled *v = NULL;
-    bool is_bound = !call_begin_bound(&c, k, l, args, n_args, kwnames, warmup);
-    if (is_bound)
-        v = launch_variant(&c, k, l, args, n_args, kwnames);
+    bool is_other;
+    do {
+        is_other = false;
+        if (!call_begin_bound(&c, k, l, args, n_args, kwnames, warmup))
+            v = launch_variant(&c, l, &is_other);
+        if (is_other)
+            call_done(&c);
+    } while (is_other);
     Py_XINCREF((PyObject *)v);
     PyObject *res = NULL;
     if (!v) /* without an exception: a hook forbade the compile */

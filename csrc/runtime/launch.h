@@ -195,10 +195,10 @@ typedef struct Seen {
 
 /* The options behind a call's parameters in their order, as they were last: integers. */
 typedef struct SeenOptions {
-    PyObject *value[4]; /* owned */
-    Py_ssize_t n;       /* 0: none */
-    OptWord from, to;   /* Call.opt without them, and with them */
-    bool debug;         /* Config.debug, which debug=0 asks */
+    PyObject *value[4]; /* owned, NULL behind the last */
+    Py_ssize_t n;       /* options in Kernel.ordered, maybe more than have room */
+    OptWord to;         /* Call.opt with them */
+    uint64_t n_configs; /* State.n_configs when they made it; 0: they were not kept */
 } SeenOptions;
 
 struct Kernel {
@@ -209,11 +209,11 @@ struct Kernel {
                                        TRUTH_BITS: it takes what it is given as it is */
     Seen *seen;           /* by parameter */
     PyObject *ordered;    /* keywords of a call that had the parameters in their order,
-                                       n_ordered by position ahead of them; owned or NULL */
-    Py_ssize_t n_ordered;
-    SeenOptions options;     /* of such a call */
-    PyObject *hooks;         /* list of pre-run hooks; NULL: none yet */
-    PyObject *last;          /* what kernel[sides] gave last: given again for the same
+                                       n_ordered by position ahead of them; owned; NULL: no keywords */
+    Py_ssize_t n_ordered; /* -1: there was no such call */
+    SeenOptions options;  /* of such a call */
+    PyObject *hooks;      /* list of pre-run hooks; NULL: none yet */
+    PyObject *last;       /* what kernel[sides] gave last: given again for the same
                                        sides, as it cannot change; owned or NULL */
     Launcher *last_launcher; /* inside of last */
     PyObject *last_sides;    /* the integer, or tuple of integers, that it was made for;
@@ -387,11 +387,10 @@ int tensor_read(State *st, const Setter *s, PyObject *x, Tensor *out);
 /* The same of what the exchange function of x's framework gave. */
 int tensor_from_dl(State *st, const Setter *s, PyObject *x, const DLTensor *t,
                    Tensor *out);
-/* torch.c: what the exchange API says of a tensor, sooner: address, elem, place and span of one that has memory.
- * False, without an exception: that API is to be asked. torch_learn: what it said of x is what torch's numbers of x
- * mean. */
-bool torch_read(const State *st, const TorchType *type, PyObject *x, Tensor *out,
-                bool *may_be_negated);
+/* torch.c: the node of a tensor that has memory, if it is in the place of those before, sooner than by the exchange
+ * API. False, without an exception: that API is to be asked. torch_learn: what it said of x is what torch's numbers of
+ * x mean. */
+bool torch_node(Call *c, const Setter *s, PyObject *x, bool *may_be_negated);
 void torch_learn(State *st, PyObject *x, const Tensor *t);
 /* x.__dlpack__(), a new reference, and the tensor in such a capsule with its
  * DLPACK_FLAG_*; both NULL with an exception. */
@@ -442,10 +441,14 @@ call_begin(Call *c, Kernel *k, bool types_only)
     c->k = k;
     c->want = k->st->config.has_target ? &k->st->config.target : NULL;
     c->types_only = types_only;
+    c->place = (Place){0, 0};
+    c->api = NULL;
+    c->tensor = NULL;
     c->stream = NULL;
     c->held = NULL;
     c->has_grid = false;
     c->grid_facts = 0;
+    c->n = 0;
 }
 /* Ends a call: its capsules go. With an exception set or without. */
 static inline void
@@ -455,22 +458,65 @@ call_done(Call *c)
         capsule_drop(c->held);
     c->held = NULL;
 }
-/* Binds and classifies: fills c but for target and hash. kwnames may be NULL. 0, or -1 with an exception. */
-int call_bind(Call *c, PyObject *const *args, Py_ssize_t n_args, PyObject *kwnames);
-/* Its two halves: names only; and parameter i, in order. */
-void options_forget(Kernel *k);
+/* Fills c->arg and c->opt. kwnames may be NULL. 0, or -1 with an exception. */
 int call_bind_names(Call *c, PyObject *const *args, Py_ssize_t n_args,
                     PyObject *kwnames);
+/* The same where the call is written as one before it was, and what its options stand on is as
+ * it was; else false, and nothing is done. */
+static inline bool
+call_bind_again(Call *c, PyObject *const *args, Py_ssize_t n_args, PyObject *kwnames)
+{
+    const Kernel *k = c->k;
+    const SeenOptions *o = &k->options;
+    if (kwnames != k->ordered || n_args != k->n_ordered ||
+        o->n_configs != k->st->n_configs)
+        return false;
+    for (Py_ssize_t i = 0; i < o->n; i++)
+        if (o->value[i] != args[k->f->n_params + i])
+            return false;
+    c->arg = args;
+    c->opt = o->to;
+    return true;
+}
+void options_forget(Kernel *k);
+/* Then the nodes: of all of c->arg; of parameter i, in order. 0, or -1 with an exception. */
+int call_nodes(Call *c);
 int call_classify(Call *c, int i);
 /* 0, or -1 with an exception: the memory of a tensor is not its value. On the way to a variant,
  * and where a launch is watched. */
 int call_check_values(const Call *c);
 /* The meta-parameters a grid function gets: new dict of parameter name -> argument. */
 PyObject *call_meta(const Call *c);
-void call_note_target(Call *c); /* after binding */
-void call_hash(Call *c);        /* after that: cache_find does */
+/* After binding. The target as it was asked for: which GPU that is follows from the place. */
+static inline void
+call_note_target(Call *c)
+{
+    const Target *want = c->want;
+    c->target = (uint64_t)(uint32_t)(c->place.type << 8 | (c->place.index & 0xff));
+    if (want)
+        c->target |= (uint64_t)(1 + want->kind) << 32 | (uint64_t)want->sm << 40 |
+                     (uint64_t)want->accelerated << 60;
+    c->hash = 0;
+}
+void call_hash(Call *c); /* after that: cache_find does */
 /* 1: the same fine key; 0: another; -1: comparing constants raised. */
 int call_equals(const Call *c, const Key *key);
+/* The same by identity alone. False: call_equals knows. */
+static inline bool
+call_is(const Call *c, const Key *key)
+{
+    if (key->n != c->n || key->target != c->target ||
+        memcmp(&key->opt, &c->opt, sizeof c->opt) != 0 ||
+        (c->n && memcmp(c->code, key->code, (size_t)c->n * sizeof *c->code) != 0))
+        return false;
+    for (int i = key->first_constant; i < c->n; i++)
+        if (c->code[i] >= CODE(NODE_CONST_INT, 0, 0) &&
+            (c->bits[i] != key->bits[i] ||
+             (c->code[i] >= CODE(NODE_CONST_OBJECT, 0, 0) &&
+              c->value[i] != key->value[i])))
+            return false;
+    return true;
+}
 /* 1: a variant made for key and asked (by node) serves this call, on its target, as far as
  * those of its questions tell that are among facts; 0, -1 as above. */
 int call_agrees(const Call *c, const Key *key, const uint16_t *asked, unsigned facts);
@@ -492,6 +538,21 @@ call_add(Call *c, uint32_t code, uint64_t bits, PyObject *value)
     c->code[i] = code;
     c->bits[i] = bits;
     c->value[i] = value;
+}
+/* The node of a tensor, if it is in the place of those before, or is the first. */
+static inline bool
+pointer_node(Call *c, PyObject *x, Elem elem, Place place, uint64_t address,
+             const Span *span, const DLPackExchangeAPI *api)
+{
+    bool is_first = !c->place.type &&
+                    (place.type == kDLCUDA || (place.type == kDLCPU && !place.index));
+    if (is_first)
+        c->place = place, c->api = api, c->tensor = x;
+    else if (memcmp(&place, &c->place, sizeof place) != 0)
+        return false;
+    c->span[c->n] = *span;
+    call_add(c, CODE(NODE_POINTER, elem, truth_of_bits(address)), address, x);
+    return true;
 }
 int call_too_many(void); /* sets the exception: always -1 */
 /* Adds the node of a constant (borrowed). 0, or -1 with an exception. */
@@ -584,6 +645,7 @@ int fixed_complete(const Compiled *v, PyObject *const *args, PyObject *all[MAX_A
 /* kernel[grid](..): new reference to the variant, or NULL. */
 PyObject *launch(Kernel *k, const Launcher *l, PyObject *const *args, Py_ssize_t n_args,
                  PyObject *kwnames, bool warmup);
+void launch_note_stack(State *st);
 /* Fills *g from an integer, a tuple or a list. 0, or -1 with an exception. */
 int grid_from(PyObject *obj, Grid *g);
 

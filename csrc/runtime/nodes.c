@@ -400,42 +400,15 @@ tensor_node(Call *c, const FeParam *p, PyObject *x, const Setter *s,
     return 0;
 }
 
-/* The node of a tensor, if it is in the place of those before, or is the first. */
-static inline bool
-pointer_node(Call *c, PyObject *x, Elem elem, Place place, uint64_t address,
-             const Span *span, const DLPackExchangeAPI *api)
-{
-    bool is_first = !c->place.type &&
-                    (place.type == kDLCUDA || (place.type == kDLCPU && !place.index));
-    if (is_first)
-        c->place = place, c->api = api, c->tensor = x;
-    else if (memcmp(&place, &c->place, sizeof place) != 0)
-        return false;
-    c->span[c->n] = *span;
-    call_add(c, CODE(NODE_POINTER, elem, truth_of_bits(address)), address, x);
-    return true;
-}
-
-/* A tensor whose framework is_quick, for a parameter that takes any. Most are of an element type that was seen
- * and in the place of the one before, no view that may be negated, and a few steps tell that they
- * are sound; of the others tensor_node knows. */
-static inline int
-quick_tensor(Call *c, const FeParam *p, PyObject *x, const Setter *s)
+/* By the exchange API. A few steps tell that most are sound; of the others tensor_node knows. */
+static int
+exchange_tensor(Call *c, const FeParam *p, PyObject *x, const Setter *s)
 {
     DLTensor t;
-    Tensor read;
     Span span;
-    bool may_be_negated;
     DLDataType dtype = s->dtype; /* s may move while the tensor is asked */
     Elem elem = s->elem;
     const DLPackExchangeAPI *api = s->api;
-    if (s->torch.handle_at &&
-        torch_read(c->k->st, &s->torch, x, &read, &may_be_negated)) {
-        if (may_be_negated && tensor_check_negation(c->k->st, x))
-            return unreadable(p, x);
-        if (pointer_node(c, x, read.elem, read.place, read.address, &read.span, api))
-            return 0;
-    }
     if (api->dltensor_from_py_object_no_sync(x, &t))
         return unreadable(p, x);
     Place place = {(int32_t)t.device.device_type, t.device.device_id};
@@ -445,6 +418,18 @@ quick_tensor(Call *c, const FeParam *p, PyObject *x, const Setter *s)
         return 0;
     s = setter_of(c->k->st, x);
     return s ? tensor_node(c, p, x, s, &t) : -1;
+}
+
+/* A tensor whose framework is_quick, for a parameter that takes any. Most are of an element type that was seen
+ * and in the place of the one before, and no view that may be negated. */
+static inline int
+quick_tensor(Call *c, const FeParam *p, PyObject *x, const Setter *s)
+{
+    bool may_be_negated;
+    if (!s->torch.handle_at || !torch_node(c, s, x, &may_be_negated))
+        return exchange_tensor(c, p, x, s);
+    bool is_negated = may_be_negated && tensor_check_negation(c->k->st, x);
+    return is_negated ? unreadable(p, x) : 0;
 }
 
 int
@@ -600,10 +585,8 @@ fresh_node(Call *c, int i, PyObject *x, Seen *seen)
 }
 
 int
-call_bind(Call *c, PyObject *const *args, Py_ssize_t n_args, PyObject *kwnames)
+call_nodes(Call *c)
 {
-    if (call_bind_names(c, args, n_args, kwnames))
-        return -1;
     const FeParam *p = c->k->f->params;
     const uint16_t *mask = c->k->truth_mask;
     Seen *seen = c->k->seen;

@@ -45,6 +45,7 @@ typedef struct State {
 #include "runtime/state.def"
 #undef STATE
     Config config;
+    uint64_t n_configs;      /* configure() was called so often, and once more */
     PyObject **option_names; /* interned, in the order of options.def: bind.c */
     Setter *setters;         /* N_SETTERS of them, by address of the type: setters.c */
     Cuda *cuda;              /* NULL until a launch or an inquiry needs the driver */
@@ -62,6 +63,8 @@ typedef struct State {
     uint64_t n_edits;
     bool is_language_open; /* FeEnv's */
     bool warned_of_others; /* files of the cache that others may write: disk.c */
+    /* Where a launch in the process's first thread has stack enough: launch.c. */
+    char *stack_low, *stack_high;
     size_t fail_after; /* tests: which allocation of the next compiles fails; 0: none */
 } State;
 

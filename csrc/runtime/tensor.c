@@ -309,7 +309,8 @@ stream_of(State *st, PyObject *x, int device, void **out)
     }
 }
 
-/* The tensor that set the place has the first word. Where its framework has no current
+/* The tensor that set the place has the first word, which cuda_launch asks itself where that has
+ * an exchange API. Where its framework has no current
  * stream (JAX), the next one that has decides: the memory a kernel writes is of that one.
  * Without any tensor it is torch's stream, where torch is there. */
 int
@@ -320,8 +321,6 @@ tensor_stream(State *st, const Call *c, void **out)
         *out = PyLong_AsVoidPtr(c->stream);
         return !*out && PyErr_Occurred() ? -1 : 0;
     }
-    if (c->api && c->api->current_work_stream)
-        return c->api->current_work_stream(kDLCUDA, c->place.index, out) ? -1 : 0;
     int known = c->tensor ? stream_of(st, c->tensor, c->place.index, out)
                           : torch_stream(st, c->place.index, out);
     for (int i = 0; i < c->n && !known; i++)

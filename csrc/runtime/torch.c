@@ -98,15 +98,15 @@ torch_learn(State *st, PyObject *x, const Tensor *t)
 
 /* The memory of an ordinary view. *is_second: it may be every second element of another. */
 static bool
-span_of_view(const TorchCalls *f, void *handle, const Tensor *t, Span *out,
+span_of_view(const TorchCalls *f, void *handle, uint64_t address, Elem elem, Span *out,
              bool *is_second)
 {
-    DLTensor v = {.data = (void *)(uintptr_t)t->address,
-                  .dtype.bits = (uint8_t)(8 * elem_info[t->elem].bytes)};
+    DLTensor v = {.data = (void *)(uintptr_t)address,
+                  .dtype.bits = (uint8_t)(8 * elem_info[elem].bytes)};
     int64_t n;
     if (f->dim(handle, &n) || f->sizes(handle, &v.shape) ||
         f->strides(handle, &v.strides))
-        return false;
+        return PyErr_Clear(), false;
     v.ndim = (int32_t)MIN(n, MAX_DIMS + 1);
     *is_second = true;
     for (int i = 0; i < v.ndim && v.ndim <= MAX_DIMS; i++)
@@ -115,33 +115,29 @@ span_of_view(const TorchCalls *f, void *handle, const Tensor *t, Span *out,
 }
 
 bool
-torch_read(const State *st, const TorchType *type, PyObject *x, Tensor *out,
-           bool *may_be_negated)
+torch_node(Call *c, const Setter *s, PyObject *x, bool *may_be_negated)
 {
     enum { FIRST = 4096, ADDRESS_BITS = 57, SIDE_BITS = 40 };
-    const TorchCalls *f = st->torch_calls;
-    void *handle = (char *)x + type->handle_at, *data;
+    const TorchCalls *f = c->k->st->torch_calls;
+    void *handle = (char *)x + s->torch.handle_at, *data;
     int32_t dtype, device, index;
     int64_t n;
     bool is_dense;
-    if (!kinds_of(f, type, handle, &dtype, &device) || !type->elem[dtype] ||
-        !type->place[device])
+    if (!kinds_of(f, &s->torch, handle, &dtype, &device) || !s->torch.elem[dtype] ||
+        !s->torch.place[device] || f->device_index(handle, &index) ||
+        f->data(handle, &data) || f->is_dense(handle, &is_dense) ||
+        f->count(handle, &n))
         return PyErr_Clear(), false;
-    out->elem = (Elem)(type->elem[dtype] - 1);
-    out->place.type = type->place[device];
-    if (f->device_index(handle, &index) || f->data(handle, &data) ||
-        f->is_dense(handle, &is_dense) || f->count(handle, &n))
-        return PyErr_Clear(), false;
-    out->place.index = MAX(index, 0); /* -1 where there is no other */
-    out->address = (uint64_t)(uintptr_t)data;
-    if (out->address < FIRST || out->address >> ADDRESS_BITS)
+    Elem elem = (Elem)(s->torch.elem[dtype] - 1);
+    /* -1 where there is no other */
+    Place place = {s->torch.place[device], MAX(index, 0)};
+    uint64_t address = (uint64_t)(uintptr_t)data;
+    if (address < FIRST || address >> ADDRESS_BITS || n <= 0 || n >> SIDE_BITS)
         return false;
-    bool is_second = n == 1, ok = n > 0 && !(n >> SIDE_BITS);
-    uint64_t bytes = (uint64_t)n * (uint64_t)elem_info[out->elem].bytes;
-    out->span = (Span){out->address, out->address + bytes};
-    if (ok && !is_dense)
-        ok = span_of_view(f, handle, out, &out->span, &is_second) ||
-             (PyErr_Clear(), false);
-    *may_be_negated = is_second && elem_info[out->elem].dl_code == kDLFloat;
-    return ok;
+    bool is_second = n == 1;
+    Span span = {address, address + (uint64_t)n * (uint64_t)elem_info[elem].bytes};
+    if (!is_dense && !span_of_view(f, handle, address, elem, &span, &is_second))
+        return false;
+    *may_be_negated = is_second && elem_info[elem].dl_code == kDLFloat;
+    return pointer_node(c, x, elem, place, address, &span, s->api);
 }

@@ -609,3 +609,40 @@ def test_options_that_take_turns():
     for debug in (True, False, 1, 0, True, False):
         v = put[(1,)](out, 1, c=1, debug=debug)
         assert v.metadata.debug == bool(debug)
+
+
+def test_one_call_site_whose_knobs_and_arguments_change():
+    """What a call site was bound to stands on knobs and on the number of arguments."""
+    out = np.zeros(1, np.float64)
+    with tegula.knobs.runtime.scope():
+        for debug in (False, True, False, True):
+            for _ in range(3):
+                tegula.knobs.runtime.debug = debug
+                assert put[(1,)](out, 1, 2).metadata.debug == debug
+                assert put[(1,)](out, 1, c=2, num_warps=8).metadata.debug == debug
+    names = {"num_warps": 8}
+    for args in [(out, 1, 2)] * 2 + [(out, 1), (out, 1, 2), (out,), (out, 1, 2, 3)]:
+        if len(args) == 3:
+            assert put[(1,)](*args, **names).metadata.num_warps == 8
+            assert put[(1,)](*args).metadata.num_warps == 4
+        else:
+            for options in (names, {}):
+                with pytest.raises(TypeError):
+                    put[(1,)](*args, **options)
+
+
+def test_an_option_that_launches():
+    """An option's value may run Python, in the midst of the binding of a call."""
+
+    class Eight:
+        def __index__(self):
+            put[(1,)](out, 1, 5, num_stages=2)
+            put[(1,)](out, 1, 5)
+            return 8
+
+    out = np.zeros(1, np.float64)
+    for _ in range(3):
+        assert put[(1,)](out, 1, 2, num_warps=Eight()).metadata.num_warps == 8
+        assert out[0] == 3
+        v = put[(1,)](out, 1, 2, num_warps=2, num_stages=4)
+        assert (v.metadata.num_warps, v.metadata.num_stages) == (2, 4)
