@@ -699,12 +699,17 @@ int
 fe_captures_check(const FeEnv *env, FeCaptures *c, const FeFunction *kernel)
 {
     int res = 1;
-    for (int i = 0; i < c->n && res == 1; i++)
-        if (!looks_same(&c->at[i])) {
+    for (int i = 0; i < c->n && res == 1; i++) {
+        const FeCapture *x = &c->at[i];
+        bool is_same = x->kind == WATCH_DICT /* most are */
+                           ? PyDict_GetItemWithError(x->home, x->name) == x->value
+                           : looks_same(x);
+        if (!is_same) {
             PyErr_Clear();
             if (i < c->n)
                 res = look_closer(env, c, i, kernel);
         }
+    }
     return res;
 }
 
