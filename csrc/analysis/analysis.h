@@ -279,6 +279,8 @@ int64_t most_live_words(const Func *f);
 /* ... where 16-bit floats are widened, and what is only reduced is computed, one by one, when
  * they are wanted, not where the text says. */
 int64_t late_live_words(const Func *f);
+/* ... of what products gave, and of what is computed of that: before there are layouts. */
+int64_t most_sum_words(const Func *f);
 /* About how many instructions of one thread the block becomes. A value has at most so many
  * registers that each are code of their own: what goes beyond is in loops. */
 int64_t code_size(Func *f, const Block *b, int most);

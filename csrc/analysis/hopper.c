@@ -32,7 +32,7 @@
 enum {
     GROUP = 2,      /* log2 of the warps of a warpgroup */
     MAX_ACC = 128,  /* words of an accumulator in a thread */
-    MAX_ACCS = 192, /* of all that one block has: more, and ptxas serialises them */
+    MAX_ACCS = 192, /* of all that live at one time: more, and ptxas serialises them */
     MAX_STEPS = 64
 };
 
@@ -79,7 +79,7 @@ refusal(const Func *f, const char *asked)
         return "the program is a cluster's";
     if (calls(f->body))
         return "ptxas does one wgmma at a time where functions are called";
-    if (acc_words(f->body) > MAX_ACCS)
+    if (acc_words(f->body) > MAX_ACCS && most_sum_words(f) > MAX_ACCS)
         return "the accumulators leave no registers";
     return NULL;
 }
@@ -176,7 +176,7 @@ runs_along(FactTable *t, const Val *v, int dim)
             dim = 1 - dim; /* of two */
         v = arg(o, 0);
     }
-    return false;
+    return !v->def; /* what a loop carries is in registers */
 }
 
 /* Operands of 16 bits may lie either way. Of all others B must run along K, as A does unless

@@ -9,6 +9,9 @@
  * Of the function: the most words that live at one time, by the places of definitions and
  * last uses. What is made anew where it is needed takes none: index arithmetic (in the
  * addresses), other shapes and fillings of the same registers, slots of shared memory.
+ *
+ * Of products alone, before there are layouts: what they gave, what is computed of that element by
+ * element, and what becomes the left operand of another. A sum has its accumulator's words.
  */
 #include "analysis/analysis.h"
 
@@ -64,11 +67,15 @@ loop_pressure(const Op *loop)
 
 /* ---- the whole function ------------------------------------------------------------- */
 
+enum { SUM_BUDGET = 256 }; /* ops looked at to see that a value is of a product */
+
 /* Places count the ops of the text; control flow has one at its beginning and its end. */
 typedef struct Lives {
+    const Func *f;
     int *from;     /* by id of a value: the place of its definition */
     int *until;    /* by id: the last place where it is used; -1: none */
     bool *is_free; /* by id: takes no registers of its own */
+    bool *is_sum;  /* by id: of products, the only ones that count; NULL: all do */
     bool late;     /* 16-bit floats are widened where they are wanted */
     int place;
 } Lives;
@@ -109,6 +116,16 @@ keep_alive(Lives *l, const Block *b, int start, int end)
                 used(l, arg(o, i), end);
 }
 
+/* Is a result of o a product's, or computed of one in its place? */
+static bool
+gives_sums(const Lives *l, const Op *o)
+{
+    bool any = false;
+    for (int i = 0; i < o->n_args && op_has(o, OPF_ELEM); i++)
+        any |= l->is_sum[arg(o, i)->id];
+    return any || o->op == OP_DOT;
+}
+
 static void
 defined(Lives *l, const Op *o, int place)
 {
@@ -116,7 +133,28 @@ defined(Lives *l, const Op *o, int place)
     for (int i = 0; i < o->n_results; i++) {
         l->from[result(o, i)->id] = place;
         l->is_free[result(o, i)->id] = is_free;
+        if (l->is_sum)
+            l->is_sum[result(o, i)->id] |= gives_sums(l, o);
     }
+}
+
+/* What a loop's iteration hands on is of products if it is computed of one. */
+static void
+note_carried_sums(const Lives *l, const Op *loop)
+{
+    const Block *body = loop->regions[0];
+    for (int i = 0; l->is_sum && loop->op == OP_FOR && i < loop->n_results; i++) {
+        int budget = SUM_BUDGET;
+        if (comes_from_dot(arg(body->last, i), &budget))
+            l->is_sum[result(loop, i)->id] = l->is_sum[body->args[i + 1]->id] = true;
+    }
+}
+
+/* A product adds to its accumulator in place, and reads its right operand in shared memory. */
+static bool
+is_wanted_during(const Lives *l, const Op *o, int i)
+{
+    return !op_has(o, OPF_ELEM) && !(l->is_sum && o->op == OP_DOT && i > 0);
 }
 
 static void
@@ -125,12 +163,13 @@ live_block(Lives *l, const Block *b)
     for (const Op *o = b->first; o; o = o->next) {
         int start = l->place++;
         for (int i = 0; i < o->n_args; i++) /* a scan needs all of both at once */
-            used(l, arg(o, i), start + !op_has(o, OPF_ELEM));
+            used(l, arg(o, i), start + is_wanted_during(l, o, i));
         if (!op_has(o, OPF_CONTROL)) {
             l->place++;
             defined(l, o, start);
             continue;
         }
+        note_carried_sums(l, o);
         for (int r = 0; r < o->n_regions; r++) {
             for (int i = 0; i < o->regions[r]->n_args; i++)
                 l->from[o->regions[r]->args[i]->id] = start;
@@ -158,13 +197,21 @@ is_only_reduced(const Val *v)
            v->uses->user->op == OP_REDUCE;
 }
 
+/* Of a product's sum, which has no layout yet. */
+static int
+sum_words(const Func *f, const Val *v)
+{
+    int64_t bits = ty_numel(v->type) * ty_bits(v->type);
+    return (int)(bits / (32 * 32 * f->team_warps));
+}
+
 /* Adds v's words to where its life begins and takes them away where it ends. */
 static void
 note_life(const Lives *l, const Val *v, int64_t *change)
 {
     if (l->is_free[v->id] || l->until[v->id] < 0)
         return;
-    int n = words(v);
+    int n = !l->is_sum ? words(v) : l->is_sum[v->id] ? sum_words(l->f, v) : 0;
     if (l->late && v->def && v->def->op == OP_CAST && is_widened(v->def))
         n = MAX(n / 2, 1);
     if (l->late && is_only_reduced(v))
@@ -187,13 +234,15 @@ note_lives(const Lives *l, const Block *b, int64_t *change)
 }
 
 static int64_t
-live_words(const Func *f, bool late)
+live_words(const Func *f, bool late, bool of_sums)
 {
     Arena *a = f->c->arena;
     int n = 0;
     EACH_OP(o, f->body)
         n += 2;
-    Lives l = {.late = late,
+    Lives l = {.f = f,
+               .late = late,
+               .is_sum = of_sums ? NEW_N(a, bool, f->n_vals) : NULL,
                .from = NEW_N(a, int, f->n_vals),
                .until = NEW_N(a, int, f->n_vals),
                .is_free = NEW_N(a, bool, f->n_vals)};
@@ -212,13 +261,19 @@ live_words(const Func *f, bool late)
 int64_t
 most_live_words(const Func *f)
 {
-    return live_words(f, false);
+    return live_words(f, false, false);
 }
 
 int64_t
 late_live_words(const Func *f)
 {
-    return live_words(f, true);
+    return live_words(f, true, false);
+}
+
+int64_t
+most_sum_words(const Func *f)
+{
+    return live_words(f, false, true);
 }
 
 /* ---- how much code ------------------------------------------------------------------- */
