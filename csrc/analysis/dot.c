@@ -8,7 +8,8 @@
  *
  * Blocks smaller than an instruction take it all the same (codegen/simt/dot.c fills up).
  *
- * Along k an instruction may take the elements in any order that both operands share. So
+ * Along k an instruction may take the elements in any order that both operands share. So tf32 that
+ * is computed of another product is taken by pairs, as that product's result has it, and
  * float8 that is multiplied as f16 is dealt out by words of memory, four elements and not
  * two: ldmatrix reads it, and two conversions make two words of it.
  */
@@ -147,6 +148,9 @@ dot_plan(Func *f, const Op *dot, DotPlan *p)
     p->kw = kw ? kw : mma_shape[p->kind].kw;
     if (elem_is_f8(a->elem) && p->operand[0] == E_F16 && k >= 32 && !chained)
         p->kw = 4; /* a word of what they are in memory */
+    int budget = WALK_BUDGET;
+    if (!kw && p->kind == MMA_TF32_M16N8K8 && comes_from_dot(arg(dot, 0), &budget))
+        p->kw = 2; /* as a sum has them */
     deal_warps(p, log2_of(m), log2_of(n), log2_of(f->team_warps), chained);
 }
 

@@ -188,6 +188,23 @@ layout_wgmma_a(Comp *c, const uint8_t *log2_shape, int kw, int log2_warps_m,
     return deal_rest(c, &t);
 }
 
+/* Bits 0 .. n - 1 of dim become bits to[0 .. n - 1] of it. */
+static const Layout *
+renamed(Comp *c, const Layout *l, int dim, const uint8_t *to, int n)
+{
+    Layout r = *l;
+    int at = layout_dim_shift(l, dim);
+    Col low = (((Col)1 << n) - 1) << at;
+    for (int in = 0; in < N_IN; in++)
+        for (int i = 0; i < l->n[in]; i++) {
+            r.basis[in][i] &= ~low;
+            for (int k = 0; k < n; k++)
+                if (l->basis[in][i] >> (at + k) & 1)
+                    r.basis[in][i] |= (Col)1 << (at + to[k]);
+        }
+    return layout_intern(c, &r);
+}
+
 /* An instruction's row bits, low ones first, are these of M. Lanes 0-15 read four lines, k 0 .. 3
  * of the instruction, whose chunks are turned over by k:
  *
@@ -199,19 +216,15 @@ layout_wgmma_a(Comp *c, const uint8_t *log2_shape, int kw, int log2_warps_m,
 const Layout *
 layout_wgmma_by_words(Comp *c, const Layout *l)
 {
-    enum { ROWS = 6 };
-    static const uint8_t m_of_row[ROWS] = {1, 4, 2, 0, 3, 5};
-    Layout r = *l;
-    int at = layout_dim_shift(l, 0);
-    Col rows = (((Col)1 << ROWS) - 1) << at;
-    for (int in = 0; in < N_IN; in++)
-        for (int i = 0; i < l->n[in]; i++) {
-            r.basis[in][i] &= ~rows;
-            for (int k = 0; k < ROWS; k++)
-                if (l->basis[in][i] >> (at + k) & 1)
-                    r.basis[in][i] |= (Col)1 << (at + m_of_row[k]);
-        }
-    return layout_intern(c, &r);
+    static const uint8_t m_of_row[] = {1, 4, 2, 0, 3, 5};
+    return renamed(c, l, 0, m_of_row, COUNT(m_of_row));
+}
+
+const Layout *
+layout_wgmma_paired(Comp *c, const Layout *l)
+{
+    static const uint8_t k_of_step[] = {1, 2, 0};
+    return renamed(c, l, 0, k_of_step, COUNT(k_of_step));
 }
 
 enum { LOG2_CHUNK = 4, LOG2_LINE = 7 };

@@ -132,6 +132,9 @@ const Layout *layout_wgmma_acc(Comp *c, const uint8_t *log2_shape, int log2_warp
 /* The same, D or A, of 4-byte elements with other rows of M: where A runs along M in lines of 128
  * bytes, whose chunks are swizzled, a warp finds its words in 32 banks, pairs side by side. */
 const Layout *layout_wgmma_by_words(Comp *c, const Layout *l);
+/* B of 4-byte elements where A, in registers, has kw = 2: what is k = t + 4 j to an instruction,
+ * t < 4, is 2 t + j of the block. Done three times, it is l again. */
+const Layout *layout_wgmma_paired(Comp *c, const Layout *l);
 
 /* A of it, where each warp has its rows in registers; kw elements of a word. */
 const Layout *layout_wgmma_a(Comp *c, const uint8_t *log2_shape, int kw,

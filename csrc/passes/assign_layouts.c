@@ -315,9 +315,10 @@ share_operand(Assign *s, Op *o, int i, const DotPlan *p)
     int fastest = bytes == 2 ? cheapest_run(s, v)
                   : is_words ? longest_run(s, v)
                              : 1 - i; /* else along K */
-    const Type *t =
-        ty_smem(s->c, v->type, 1,
-                layout_swizzled(s->c, 2, shape, fastest, log2_of(bytes), 0, 0));
+    const Layout *l = layout_swizzled(s->c, 2, shape, fastest, log2_of(bytes), 0, 0);
+    if (i == 1 && p->is_a_regs && p->kw > 4 / bytes)
+        l = layout_wgmma_paired(s->c, l);
+    const Type *t = ty_smem(s->c, v->type, 1, l);
     Val *shared = map_get(&s->made, &(MadeKey){v, t->layout}, sizeof(MadeKey));
     if (!shared) {
         Build b = behind(s, v);

@@ -365,6 +365,23 @@ check_instructions(Test *t, Comp *c)
 }
 
 /* Fragments as the PTX ISA spells them: lane / 4 and lane % 4, element i. */
+/* tf32 of which A's words are pairs along k: D lies as A does, and B has the element of each instruction's k
+ * that A's word stands for. */
+static void
+check_pairs(Test *t, Comp *c)
+{
+    const uint8_t shape[] = {6, 5};
+    CHECK(t, layout_wgmma_a(c, shape, 2, 2, 0) == layout_wgmma_acc(c, shape, 2, 0));
+    const Layout *b = layout_swizzled(c, 2, (const uint8_t[]){5, 6}, 0, 2, 0, 0),
+                 *p = layout_wgmma_paired(c, b);
+    for (uint32_t r = 0; r < 1u << 11; r++) {
+        Col flat = layout_at(b, r, 0, 0, 0), k = flat / 64, step = k % 8;
+        Col paired = k - step + step % 4 * 2 + step / 4;
+        CHECK(t, layout_at(p, r, 0, 0, 0) == paired * 64 + flat % 64);
+    }
+    CHECK(t, layout_wgmma_paired(c, layout_wgmma_paired(c, p)) == b);
+}
+
 /* wgmma's A and D with the rows of those who read A out of swizzled lines that run along M: each
  * element once, the same rows in both, two of them side by side for a thread, and no lane of an
  * access wants another's bank, which a slot that is read row by row does not give. */
@@ -442,6 +459,7 @@ check_fragments(Comp *c, void *data)
                 uint32_t col = w / 4 * 64 + (i >> 2 & 7) * 8 + l % 4 * 2 + (i & 1);
                 CHECK(t, layout_at(wg, i, l, w, 0) == row * 128 + col);
             }
+    check_pairs(t, c);
     check_words(t, c);
     /* Tiling: warps over n are the low bits; the rest of n, then m, are registers. */
     acc = layout_mma_acc(c, 3, (const uint8_t[]){1, 6, 5}, 1, 1);

@@ -11,7 +11,8 @@
  * An operand in shared memory is a descriptor: constants that layout_wgmma found, and the
  * address, of which a warpgroup's part is computed once and the rest of the steps added. An
  * operand A in registers is the fragment of mma m16n8k16 (tf32: m16n8k8, 8 bits: m16n8k32), a
- * warp's 16 rows.
+ * warp's 16 rows. Of tf32 it may have k in the order that a sum has its columns in, where threads
+ * store B in the same order (layout_wgmma_paired): what one product gave is the next one's A.
  *
  * 32-bit elements that run along M are no operand as they lie. Their words are read out of shared
  * memory into two sets of registers in turn, a part of the steps each:
@@ -43,6 +44,7 @@ typedef struct Product {
     int tile_rows, columns; /* from tile to tile; of an instruction */
     int n_chunks;           /* instructions that a group's columns take */
     bool is_by_words;       /* A is read out of shared memory word by word */
+    bool is_paired;         /* two words of A are neighbours along k, in registers */
 } Product;
 
 /* The accumulator's layout as warps are dealt, or NULL. */
@@ -53,6 +55,15 @@ acc_of(Sim *s, const uint8_t *shape, int wm, int wn, bool is_by_words)
         return NULL;
     const Layout *l = layout_wgmma_acc(s->c, shape, wm, wn);
     return is_by_words ? layout_wgmma_by_words(s->c, l) : l;
+}
+
+/* That of operand A, kw elements along k side by side. */
+static const Layout *
+layout_of_a(const Product *p, int kw)
+{
+    uint8_t shape[MAX_RANK];
+    ty_log2_shape(arg(p->o, 0)->type, shape);
+    return layout_wgmma_a(p->s->c, shape, kw, p->log2_m, p->log2_n);
 }
 
 static Product
@@ -77,6 +88,7 @@ product_of(Sim *s, const Op *o)
     if (!p.log2_m)
         sim_bad_layout(s, o);
     int share = p.n >> p.log2_n;
+    p.is_paired = p.elem_bytes == 4 && !a->slots && a->layout == layout_of_a(&p, 2);
     p.step = 32 / p.elem_bytes;
     p.tile_rows = ROWS << (p.log2_m - GROUP_BITS);
     p.columns = MIN(share, MAX_COLUMNS);
@@ -109,6 +121,8 @@ open_shared(const Product *p, int which, int mn, int from, int n, int apart)
     Sim *s = p->s;
     const Val *v = arg(p->o, which);
     const Layout *l = v->type->layout;
+    for (int i = 0; i < 2 && p->is_paired; i++) /* B lies in the instructions' order */
+        l = layout_wgmma_paired(s->c, l);
     Shared h = {.bits = layout_bits(l),
                 .mn_shift = layout_dim_shift(l, which),
                 .k_shift = layout_dim_shift(l, 1 - which),
@@ -133,7 +147,7 @@ open_shared(const Product *p, int which, int mn, int from, int n, int apart)
 static int
 register_of(const Product *p, const Layout *l, int row, int k, int i)
 {
-    int half = p->step / 2 * (i >> 1);
+    int half = (p->is_paired ? 1 : p->step / 2) * (i >> 1);
     Col flat = (Col)((row + 8 * (i & 1)) * p->k + k + half), r;
     if (!f2_solve(l->basis[IN_REG], l->n[IN_REG], flat, &r))
         sim_bad_layout(p->s, p->o);
@@ -182,7 +196,15 @@ give_sum(Sim *s, const Val *v, const Lv *word)
             sim_unpack_word(s, v->type, word[i], each, to + i * each);
 }
 
-/* Those of an operand in registers: neighbours along k are a layout's first bits. */
+static Lv
+nearest_tf32(Sim *s, Lv x)
+{
+    return LLVMBuildBitCast(s->l->b, sim_round_tf32(s, x), s->l->i32, "");
+}
+
+/* Those of an operand in registers: neighbours along k are a layout's first bits. Pairs may be those
+ * of another product's sum. Rounded, they have registers of their own, without which ptxas did one
+ * product of a chain after the other. */
 static void
 register_words(const Product *p, int row, int k, Lv word[4])
 {
@@ -193,15 +215,10 @@ register_words(const Product *p, int row, int k, Lv word[4])
         /* What LLVM knows, as the zeros of a padded product, it would write behind the fence. */
         if (LLVMIsConstant(word[i]) || ir_attr(p->o, ATTR_SIDES))
             word[i] = s->m->opaque(s->l, word[i]);
+        if (p->is_paired)
+            word[i] = nearest_tf32(s,
+                                   LLVMBuildBitCast(s->l->b, word[i], s->l->f32, ""));
     }
-}
-
-static const Layout *
-layout_of_a(const Product *p)
-{
-    uint8_t shape[MAX_RANK];
-    ty_log2_shape(arg(p->o, 0)->type, shape);
-    return layout_wgmma_a(p->s->c, shape, 4 / p->elem_bytes, p->log2_m, p->log2_n);
 }
 
 /* Those of one in shared memory, the nearest tf32. */
@@ -212,7 +229,7 @@ slot_words(const Product *p, SharedRead *from, const Layout *l, int row, int k,
     Sim *s = p->s;
     for (int i = 0; i < 4; i++) {
         Lv x = sim_slot_reg(s, from, register_of(p, l, row, k, i));
-        word[i] = LLVMBuildBitCast(s->l->b, sim_round_tf32(s, x), s->l->i32, "");
+        word[i] = nearest_tf32(s, x);
     }
 }
 
@@ -285,7 +302,7 @@ multiply_by_words(const Product *p, Operands *x, int n_regs)
 {
     Sim *s = p->s;
     const Val *v = arg(p->o, 0);
-    const Layout *l = layout_of_a(p);
+    const Layout *l = layout_of_a(p, 1);
     SharedRead *from = sim_open_slot(s, v->type, sim_val(s, v)[0],
                                      layout_wgmma_by_words(s->c, l), p->o->loc);
     int depth = steps_at_once(p) * p->step;
@@ -339,7 +356,7 @@ sim_mma_start(Sim *s, const Op *o)
         give_sum(s, result(o, 0), x.acc);
         return;
     }
-    if (x.words && t->layout != layout_of_a(&p))
+    if (x.words && t->layout != layout_of_a(&p, p.is_paired ? 2 : 4 / p.elem_bytes))
         sim_bad_layout(s, o);
     for (int row = 0; x.words && row < p.m; row += p.tile_rows) /* before the fence */
         for (int k = 0; k < p.k; k += p.step)
