@@ -185,8 +185,17 @@ through_ldmatrix(Sim *s, const Op *o, const ConvWay *way)
     }
 }
 
-void
-sim_convert(Sim *s, const Op *o)
+static Lv *
+rounded(Sim *s, const Val *v)
+{
+    Lv *from = sim_val(s, v), *to = NEW_N(s->a, Lv, sim_n_regs(v));
+    for (int r = 0; r < sim_n_regs(v); r++)
+        to[r] = sim_round_tf32(s, from[r]);
+    return to;
+}
+
+static void
+move(Sim *s, const Op *o)
 {
     ConvWay way = convert_way(s->f, o);
     const ConvPlan *p = way.plan;
@@ -208,4 +217,18 @@ sim_convert(Sim *s, const Op *o)
             through_shared(s, o, &way);
         return;
     }
+}
+
+void
+sim_convert(Sim *s, const Op *o)
+{
+    const Val *v = arg(o, 0);
+    if (!sim_rounds_move(s, o)) {
+        move(s, o);
+        return;
+    }
+    Lv *plain = sim_val(s, v);
+    s->vals[v->id] = rounded(s, v);
+    move(s, o);
+    s->vals[v->id] = plain;
 }

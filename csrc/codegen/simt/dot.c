@@ -20,7 +20,8 @@
  * f32 as tf32: rounded to nearest first, the hardware would cut. Three terms: x = hi + lo,
  * both tf32; hi hi + hi lo + lo hi has nearly the precision of f32. Where hi is infinite or
  * NaN, the mixed terms are 0: what comes of it comes of hi hi, as without a split. Every lane
- * rounds what it holds once a dot; a loop's invariant operand is rounded ahead of the loop.
+ * rounds what it holds once a dot; a loop's invariant operand is rounded ahead of the loop. What moves
+ * from threads that hold an element once to threads that hold copies is rounded before it moves.
  */
 #include "codegen/simt/dot.h"
 
@@ -69,6 +70,7 @@ typedef struct Fragments {
     const MmaShape *shape;
     int kw; /* of the layout; a multiple of the instruction's */
     int n_terms;
+    bool is_rounded; /* to tf32, before it was moved here */
     Lv inside; /* is this lane's part of a word in front of k's end? NULL: always */
     Lv (*word)[N_TERM]; /* by first register */
 } Fragments;
@@ -89,7 +91,8 @@ open_fragments(Sim *s, const Op *o, int which, const DotPlan *p)
                    .batch_stride = rows * cols,
                    .shape = &mma_shape[p->kind],
                    .kw = p->kw,
-                   .n_terms = p->n_terms};
+                   .n_terms = p->n_terms,
+                   .is_rounded = v->def && sim_rounds_move(s, v->def)};
     uint32_t idle = 0; /* bits of t beyond k */
     for (int i = 0; i < 2; i++)
         if (f.depth <= f.shape->kw << i)
@@ -132,6 +135,22 @@ sim_round_tf32(Sim *s, Lv x)
     r = LLVMBuildAnd(l->b, r, ll_i32(l, ~0x1fff), "");
     Lv is_nan = LLVMBuildFCmp(l->b, LLVMRealUNO, x, x, "");
     return LLVMBuildBitCast(l->b, LLVMBuildSelect(l->b, is_nan, w, r, ""), l->f32, "");
+}
+
+bool
+sim_rounds_move(Sim *s, const Op *o)
+{
+    if (o->op != OP_CONVERT || s->local || result(o, 0)->type->elem != E_F32 ||
+        sim_n_regs(arg(o, 0)) > sim_n_regs(result(o, 0)))
+        return false;
+    for (const Use *u = result(o, 0)->uses; u; u = u->next) {
+        DotPlan p = {0};
+        if (u->user->op == OP_DOT && u - u->user->args < 2)
+            dot_plan(s->f, u->user, &p);
+        if (!p.is_mma || p.n_terms > 1)
+            return false;
+    }
+    return true;
 }
 
 /* A word's type when it holds one wide element. */
@@ -200,6 +219,8 @@ fragment_word(Fragments *f, int batch, int mn, int k, int term)
     }
     Lv x = before_the_end(
         s, f, LLVMBuildBitCast(s->l->b, sim_reg(s, f->v, first), s->l->i32, ""));
+    if (f->is_rounded)
+        return have[HIGH] = x;
     x = LLVMBuildBitCast(s->l->b, x, s->l->f32, "");
     split_tf32(s, x, f->n_terms > 1, have);
     return have[term];

@@ -199,7 +199,9 @@ void sim_reduce(Sim *s, const Op *o);
 void sim_scan(Sim *s, const Op *o);
 void sim_convert(Sim *s, const Op *o);
 void sim_dot(Sim *s, const Op *o);
-Lv sim_round_tf32(Sim *s, Lv x);         /* dot.c: to nearest */
+Lv sim_round_tf32(Sim *s, Lv x); /* dot.c: to nearest */
+/* Is o a move that rounds to tf32 first, as only products want what it moves? */
+bool sim_rounds_move(Sim *s, const Op *o);
 void sim_mma_start(Sim *s, const Op *o); /* wgmma.c */
 void sim_mma_open(Sim *s, const Op *o);
 void sim_mma_wait(Sim *s, const Op *o);
