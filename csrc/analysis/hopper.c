@@ -256,8 +256,11 @@ hopper_dot(Func *f, const Op *dot, DotPlan *p)
                                        "K in memory",
                                        8 * bytes);
     p->is_wgmma = true;
-    /* Two words of a sum are neighbours. Threads store B to fit; a copy brings it as it is. */
-    p->kw = is_a_regs && bytes == 4 && !comes_from_load(arg(dot, 1)) ? 2 : 4 / bytes;
+    /* Two words of a sum are neighbours, and stay where all warps are along M. Threads store B to fit; a
+     * copy brings it as it is. */
+    bool is_paired = is_a_regs && bytes == 4 && !warps_n &&
+                     !comes_from_load(arg(dot, 1));
+    p->kw = is_paired ? 2 : 4 / bytes;
     p->is_a_regs = is_a_regs;
     p->is_a_words = is_words;
     p->log2_warps_m = warps_m;
