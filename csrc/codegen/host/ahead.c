@@ -228,20 +228,26 @@ host_start_ahead(Host *h)
     }
 }
 
-/* n lines of one row, from `line` on. */
+/* n lines of one row, from `line` on, of all lines of so many turns. */
 static void
-fetch(Host *h, const Ahead *a, Lv line, int64_t n)
+fetch(Host *h, const Ahead *a, Lv line, int64_t n, int turns)
 {
     enum { FOR_READING, SECOND_CACHE = 2, DATA = 1 };
     Ll *l = h->l;
-    int64_t of_row = lines_of_row(a);
-    Lv last = ll_i64(l, a->n_rows * of_row - n), per_row = ll_i64(l, of_row);
+    int64_t of_row = lines_of_row(a), of_turn = a->n_rows * of_row;
+    Lv last = ll_i64(l, turns * of_turn - n), per_row = ll_i64(l, of_row);
     line = ll_intrinsic(l, "llvm.umin", &l->i64, 1, (Lv[]){line, last}, 2);
+    Lv turn = ll_i64(l, 1);
+    if (turns > 1) {
+        turn = LLVMBuildUDiv(l->b, line, ll_i64(l, of_turn), "");
+        turn = LLVMBuildAdd(l->b, turn, ll_i64(l, 1), "");
+        line = LLVMBuildURem(l->b, line, ll_i64(l, of_turn), "");
+    }
     Lv row = LLVMBuildUDiv(l->b, line, per_row, "");
     Lv col = LLVMBuildURem(l->b, line, per_row, "");
     Lv p = LLVMBuildLoad2(l->b, l->ptr, row_at(h, a, row), "");
     Lv way = LLVMBuildMul(l->b, col, ll_i64(l, LINE), "");
-    way = LLVMBuildAdd(l->b, way, a->step, "");
+    way = LLVMBuildAdd(l->b, way, LLVMBuildMul(l->b, a->step, turn, ""), "");
     p = LLVMBuildGEP2(l->b, l->i8, p, &way, 1, "");
     for (int64_t i = 0; i < n; i++) {
         Lv off = ll_i64(l, i * LINE - a->behind);
@@ -254,7 +260,7 @@ fetch(Host *h, const Ahead *a, Lv line, int64_t n)
 }
 
 void
-host_fetch_ahead(Host *h, int64_t visits)
+host_fetch_ahead(Host *h, int64_t visits, int turns)
 {
     Ll *l = h->l;
     for (int i = 0; i < h->ahead.n; i++) {
@@ -269,7 +275,8 @@ host_fetch_ahead(Host *h, int64_t visits)
             n *= 2;
         Lv first = LLVMBuildLoad2(l->b, l->i64, a->next, "");
         for (int64_t k = 0; k < n; k += MIN(n, of_row))
-            fetch(h, a, LLVMBuildAdd(l->b, first, ll_i64(l, k), ""), MIN(n, of_row));
+            fetch(h, a, LLVMBuildAdd(l->b, first, ll_i64(l, k), ""), MIN(n, of_row),
+                  turns);
         LLVMBuildStore(l->b, LLVMBuildAdd(l->b, first, ll_i64(l, n), ""), a->next);
         if (a->is_there)
             host_when_close(h, &loads);

@@ -17,7 +17,7 @@ void
 host_loop_open(Host *h, Loop *p, int64_t n, int64_t step)
 {
     Ll *l = h->l;
-    p->n = n, p->step = step;
+    p->n = n, p->step = step, p->end = NULL;
     if (n <= step) { /* one iteration: no loop */
         p->head = NULL;
         p->index = ll_i64(l, 0);
@@ -32,6 +32,13 @@ host_loop_open(Host *h, Loop *p, int64_t n, int64_t step)
 }
 
 void
+host_loop_open_to(Host *h, Loop *p, Lv end)
+{
+    host_loop_open(h, p, INT64_MAX, 1);
+    p->end = end;
+}
+
+void
 host_loop_close(Host *h, Loop *p)
 {
     Ll *l = h->l;
@@ -40,7 +47,8 @@ host_loop_close(Host *h, Loop *p)
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(l->b), after = ll_block(l, "done");
     Lv next = LLVMBuildNUWAdd(l->b, p->index, ll_i64(l, p->step), "");
     LLVMAddIncoming(p->index, &next, &latch, 1);
-    Lv more = LLVMBuildICmp(l->b, LLVMIntULT, next, ll_i64(l, p->n), "");
+    Lv more = LLVMBuildICmp(l->b, LLVMIntULT, next, p->end ? p->end : ll_i64(l, p->n),
+                            "");
     LLVMBuildCondBr(l->b, more, p->head, after);
     LLVMPositionBuilderAtEnd(l->b, after);
 }

@@ -317,17 +317,32 @@ typedef struct Sums {
     Lv *c, *phi; /* c: those of now */
 } Sums;
 
+/* Behind the loop's head. */
 static void
-sums_open(Host *h, Sums *s, int64_t n, int64_t step)
+carry_sums(Host *h, Sums *s, LLVMBasicBlockRef before)
 {
-    LLVMBasicBlockRef before = LLVMGetInsertBlock(h->l->b);
-    host_loop_open(h, &s->loop, n, step);
     s->phi = NEW_N(h->c->arena, Lv, s->n);
     for (int i = 0; s->loop.head && i < s->n; i++) {
         s->phi[i] = LLVMBuildPhi(h->l->b, LLVMTypeOf(s->c[i]), "");
         LLVMAddIncoming(s->phi[i], &s->c[i], &before, 1);
         s->c[i] = s->phi[i];
     }
+}
+
+static void
+sums_open(Host *h, Sums *s, int64_t n, int64_t step)
+{
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(h->l->b);
+    host_loop_open(h, &s->loop, n, step);
+    carry_sums(h, s, before);
+}
+
+static void
+sums_open_to(Host *h, Sums *s, Lv end)
+{
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(h->l->b);
+    host_loop_open_to(h, &s->loop, end);
+    carry_sums(h, s, before);
 }
 
 static void
@@ -362,9 +377,10 @@ strip_of(const Host *h, const Product *p)
 }
 
 static void
-tile(Host *h, const Product *p, Lv batch, Lv i0, Lv j0, int n_rows)
+tile(Host *h, const Product *product, Lv batch, Lv i0, Lv j0, int n_rows)
 {
     Ll *l = h->l;
+    Product own = *product, *p = &own;
     Tile t = p->t;
     t.mr = n_rows;
     int n = t.mr * t.nv;
@@ -384,10 +400,12 @@ tile(Host *h, const Product *p, Lv batch, Lv i0, Lv j0, int n_rows)
                        : load_acc(h, p->o, &p->acc, t, batch, rows[0], cols[0]);
 
     int side = in_steps(dot_sides(p->o).k, p->group), strip = strip_of(h, p);
-    Sums outer = {.n = n, .c = c}, inner = {.n = n, .c = c};
+    Sums turn = {.n = n, .c = c}, outer = turn, inner = turn;
+    if (p->late.turns > 1)
+        sums_open_to(h, &turn, p->late.waiting), host_take_late(h, p, turn.loop.index);
     sums_open(h, &outer, side, strip);
     if (host_ahead_lines(h))
-        host_fetch_ahead(h, n_tiles(p) * (side / strip));
+        host_fetch_ahead(h, n_tiles(p) * (side / strip), p->late.turns);
     sums_open(h, &inner, strip, p->group);
     Lv k = LLVMBuildAdd(l->b, outer.loop.index, inner.loop.index, "");
     for (int j = 0; j < t.nv; j++)
@@ -399,6 +417,8 @@ tile(Host *h, const Product *p, Lv batch, Lv i0, Lv j0, int n_rows)
     }
     sums_close(h, &inner);
     sums_close(h, &outer);
+    if (p->late.turns > 1)
+        sums_close(h, &turn);
     for (int i = 0; has_acc && i < n; i++) {
         Lv old = load_acc(h, p->o, &p->acc, t, batch, rows[i / t.nv], cols[i % t.nv]);
         c[i] = elem_is_float(t.e) ? LLVMBuildFAdd(l->b, old, c[i], "")
@@ -495,7 +515,9 @@ note_product(Host *h, const Product *p)
     if (host_ahead_lines(h))
         what = str_printf(a, "%s; the next turn's operands are fetched meanwhile",
                           what);
-    bool keeps_a = p->a.buf->at, keeps_b = p->b.buf->at;
+    if (p->late.turns > 1)
+        what = str_printf(a, "%s; products of %d turns at a time", what, p->late.turns);
+    bool keeps_a = p->a.buf->is_kept, keeps_b = p->b.buf->is_kept;
     if (keeps_a || keeps_b)
         what = str_printf(a, "%s; a thread keeps %s for programs with the same", what,
                           !keeps_b   ? "the first side"
@@ -562,6 +584,7 @@ host_dot(Host *h, const Op *o)
 {
     host_free_before(h, host_pos(h, o));
     Product p = plan(h, o);
+    host_plan_late(h, &p);
     if (!p.has_tiles)
         host_look_ahead(h, o);
     p.a = dot_operand(h, &p, 0, p.at->elem, p.group == 1);
@@ -575,10 +598,12 @@ host_dot(Host *h, const Op *o)
     note_product(h, &p);
     if (is_offset(&p))
         sum_columns(h, &p);
+    host_late_open(h, &p);
     if (p.has_tiles)
         host_multiply_tiles(h, &p);
     else
         multiply(h, &p);
+    host_late_close(h, &p);
     h->ahead.n = 0;
     VState *s = state(h, result(o, 0));
     s->kind = V_BUFFER;

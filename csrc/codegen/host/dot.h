@@ -11,6 +11,16 @@ typedef struct Tile {
     Elem e;            /* of the arithmetic */
 } Tile;
 
+/* Operands of several turns of a loop wait until they are multiplied together. */
+typedef struct Late {
+    int turns;  /* at most; 1: none waits */
+    Lv waiting; /* i64: how many do, before this turn */
+    Lv slot;    /* of that number */
+    Buf *list;  /* of their addresses: first operands, then second ones */
+    When when;
+    Loop turn;
+} Late;
+
 typedef struct Product {
     const Op *o;
     Tile t;
@@ -18,6 +28,7 @@ typedef struct Product {
     const Type *at, *bt; /* of the operands in scratch */
     int group;           /* elements along k that go together; 1: each for itself */
     bool has_tiles;      /* the CPU multiplies matrices: tiles.c */
+    Late late;           /* late.c */
     View sums; /* of a group of i8: i32, 128 times the sum of each column of b */
 } Product;
 
@@ -38,6 +49,19 @@ void host_store_bytes(Host *h, Lv x, Lv p); /* into scratch, as they are */
 View host_put_operand(Host *h, const Product *p, int i, const Val *v, const Type *t,
                       View w);
 
+/* ---- late.c -------------------------------------------------------------------------- */
+/* Before the operands are put into scratch: how many turns may wait, and where the list is. */
+void host_plan_late(Host *h, Product *p);
+/* Bytes for an operand of each turn that waits; where this turn's one goes. */
+Buf *host_late_buf(Host *h, const Product *p, int64_t bytes);
+/* The offset of this turn's one, of as many. */
+Lv host_late_offset(Host *h, const Product *p, int64_t bytes);
+/* Around the code that multiplies: it runs in turns that nobody waits behind. */
+void host_late_open(Host *h, Product *p);
+void host_late_close(Host *h, Product *p);
+/* p's operands are those of turn `turn`. */
+void host_take_late(Host *h, Product *p, Lv turn);
+
 /* ---- ahead.c ------------------------------------------------------------------------- */
 /* One load whose next block is fetched. */
 struct Ahead {
@@ -53,9 +77,9 @@ struct Ahead {
 void host_look_ahead(Host *h, const Op *dot);
 /* Lines of the largest operand that is fetched. */
 int64_t host_ahead_lines(const Host *h);
-/* Before the first tile; then one of so many visits. */
+/* Before the first tile; then one of so many visits a turn, for as many turns as are multiplied. */
 void host_start_ahead(Host *h);
-void host_fetch_ahead(Host *h, int64_t visits);
+void host_fetch_ahead(Host *h, int64_t visits, int turns);
 
 /* ---- tiles.c ------------------------------------------------------------------------- */
 /* Is the product one for AMX? */

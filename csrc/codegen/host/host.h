@@ -14,6 +14,7 @@
  *     dot.c       the register-tiled product (dot.h), tiles.c its form for AMX
  *     panels.c    the order of its second operand in scratch
  *     turn.c      blocks turned in registers on their way there
+ *     late.c      several turns' products at once
  *     kept.c      operands that later programs of a thread find there
  *     ahead.c     its next turn's operands come into the cache meanwhile
  *     control.c   for, while, if
@@ -35,7 +36,9 @@ typedef struct Buf {
     int64_t offset, bytes; /* from the start of scratch; a multiple of 64 */
     int free_at;           /* position of the last root that reads it */
     bool is_used;
-    Lv at; /* its address, where the code chooses that (kept.c); NULL: offset has it */
+    Lv at; /* its address, where the code chooses that (kept.c, late.c); NULL: offset has it */
+    bool is_kept;  /* kept.c */
+    bool is_fixed; /* what is there stays until the end of the loop: kept.c, late.c */
 } Buf;
 
 /* Elements in scratch: at buf + (offset + sum of index[d] * stride[d]) elements. Those of a
@@ -125,6 +128,8 @@ int host_last_use(Host *h, const Val *v);
 /* Does anything behind o need v, or what lies where it does? */
 bool host_is_read_behind(Host *h, const Val *v, const Op *o);
 Buf *host_buf(Host *h, int64_t bytes, int free_at);
+/* The same where nothing else has been: what is there outlives a turn of a loop, or a program. */
+Buf *host_own_buf(Host *h, int64_t bytes, int free_at);
 void host_free_before(Host *h,
                       int pos);        /* buffers whose last reader stands before pos */
 View host_view(const Type *t, Buf *b); /* dense, row-major */
@@ -301,9 +306,11 @@ bool host_visits(Host *h, const Val *v);
 typedef struct Loop {
     LLVMBasicBlockRef head, before;
     Lv index;
+    Lv end; /* i64, at least 1, where the code knows how often; NULL: n has it */
     int64_t n, step;
 } Loop;
 void host_loop_open(Host *h, Loop *p, int64_t n, int64_t step);
+void host_loop_open_to(Host *h, Loop *p, Lv end);
 void host_loop_close(Host *h, Loop *p); /* leaves the builder behind the loop */
 /* if (cond) { .. } around what is built between; cond is an i1 scalar */
 typedef struct When {

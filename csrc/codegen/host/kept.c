@@ -243,14 +243,15 @@ host_put_operand(Host *h, const Product *p, int i, const Val *v, const Type *t, 
     Key k = {0};
     int n = is_dear(p, i) ? slots_of(h, v, bytes, &k) : 0;
     if (!n) {
-        w.buf = host_buf(h, bytes, host_pos(h, p->o));
+        w.buf = host_late_buf(h, p, bytes);
         host_convert_to(h, v, w, t->elem);
         return w;
     }
     host_flush(h);
     int64_t records = (8 + (n + 1) * RECORD + 63) & ~63;
-    int64_t at = host_buf(h, records + (n + 1) * bytes, INT32_MAX)->offset;
-    h->kept += (n + 1) * bytes;
+    int64_t at =
+        host_own_buf(h, records + (n + p->late.turns) * bytes, INT32_MAX)->offset;
+    h->kept += (n + p->late.turns) * bytes;
     forget_first(h, at, records);
 
     Lv visit = next_visit(h), others = ll_i64(l, n), none = ll_i64(l, 0);
@@ -263,13 +264,17 @@ host_put_operand(Host *h, const Product *p, int i, const Val *v, const Type *t, 
     slot = LLVMBuildSelect(l->b, stays_here, slot, others, "");
     Lv record = byte_at(h, first, LLVMBuildMul(l->b, slot, size, ""));
     Lv tile = LLVMBuildMul(l->b, slot, ll_i64(l, bytes), "");
+    Lv stays = LLVMBuildICmp(l->b, LLVMIntNE, slot, others, "");
+    Lv behind = LLVMBuildSelect(l->b, stays, none, host_late_offset(h, p, bytes), "");
     w.buf = NEW(h->c->arena, Buf);
-    w.buf->at = byte_at(h, scratch_at(h, at + records), tile);
+    w.buf->at = byte_at(h, scratch_at(h, at + records),
+                        LLVMBuildAdd(l->b, tile, behind, ""));
+    w.buf->is_kept = w.buf->is_fixed = true;
     When miss;
     host_when_open(h, &miss, LLVMBuildNot(l->b, hit, ""));
     host_convert_to(h, v, w, t->elem);
     host_flush(h);
-    remember(h, &k, record, LLVMBuildICmp(l->b, LLVMIntNE, slot, others, ""));
+    remember(h, &k, record, stays);
     host_when_close(h, &miss);
     for (int a = 0; a < h->ahead.n; a++)
         for (int j = 0; j < k.loads.n; j++)

@@ -171,23 +171,28 @@ add_step(Host *h, const Product *p, const Step *s, Lv k)
 }
 
 void
-host_multiply_tiles(Host *h, const Product *p)
+host_multiply_tiles(Host *h, const Product *product)
 {
+    Product own = *product, *p = &own;
     const Type *rt = result(p->o, 0)->type;
     DotSides sides = dot_sides(p->o);
     int rows = host_tile_rows(p->o), cols = host_tile_cols(p->o),
         step = step_bytes(p) / elem_info[p->at->elem].bytes;
     Step s = {.n_i = (rows + ROWS - 1) / ROWS, .n_j = cols / ROWS};
     configure(h, p);
-    Loop batch, row, col, k;
+    Loop batch, row, col, turn, k;
     host_loop_open(h, &batch, rt->rank == 3 ? rt->shape[0] : 1, 1);
     host_loop_open(h, &col, in_steps(sides.n, cols), cols);
     host_loop_open(h, &row, in_steps(sides.m, rows), rows);
     s.batch = batch.index, s.row = row.index, s.col = col.index;
     load_sums(h, p, &s);
+    if (p->late.turns > 1)
+        host_loop_open_to(h, &turn, p->late.waiting), host_take_late(h, p, turn.index);
     host_loop_open(h, &k, in_steps(sides.k, step), step);
     add_step(h, p, &s, k.index);
     host_loop_close(h, &k);
+    if (p->late.turns > 1)
+        host_loop_close(h, &turn);
     store_sums(h, p, &s);
     host_loop_close(h, &row);
     host_loop_close(h, &col);

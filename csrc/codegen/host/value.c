@@ -88,6 +88,20 @@ host_is_read_behind(Host *h, const Val *v, const Op *o)
 /* ---- scratch ---------------------------------------------------------------------------- */
 
 Buf *
+host_own_buf(Host *h, int64_t bytes, int free_at)
+{
+    Buf *b = NEW(h->c->arena, Buf);
+    bytes = (bytes + 63) & ~(int64_t)63;
+    *b = (Buf){.offset = h->high + HEADER,
+               .bytes = bytes,
+               .free_at = free_at,
+               .is_used = true};
+    h->high += bytes;
+    PUSH(h->c->arena, &h->bufs, b);
+    return b;
+}
+
+Buf *
 host_buf(Host *h, int64_t bytes, int free_at)
 {
     bytes = (bytes + 63) & ~(int64_t)63;
@@ -97,13 +111,8 @@ host_buf(Host *h, int64_t bytes, int free_at)
         if (!b->is_used && b->bytes >= bytes && (!best || b->bytes < best->bytes))
             best = b;
     }
-    if (!best || best->bytes > 2 * bytes) {
-        best = NEW(h->c->arena, Buf);
-        best->offset = h->high + HEADER;
-        best->bytes = bytes;
-        h->high += bytes;
-        PUSH(h->c->arena, &h->bufs, best);
-    }
+    if (!best || best->bytes > 2 * bytes)
+        return host_own_buf(h, bytes, free_at);
     best->is_used = true;
     best->free_at = free_at;
     return best;
