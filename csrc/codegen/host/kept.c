@@ -28,10 +28,10 @@
 #include "codegen/host/dot.h"
 
 enum {
-    FRESH_AT = 8,    /* bytes into scratch: 0 where a thread has just begun */
-    LEAST = 4 << 10, /* bytes of a tile */
-    MOST = 1 << 20,  /* of all tiles of one operand: half of a second cache of today */
-    MOST_OF_ALL = 2 << 20, /* of a function */
+    FRESH_AT = 8,          /* bytes into scratch: 0 where a thread has just begun */
+    LEAST = 1 << 10,       /* bytes of a tile */
+    MOST = 4 << 20,        /* of all tiles of one operand */
+    MOST_OF_ALL = 8 << 20, /* of a function */
     SLOTS = 64,
     KEYS = 12,
     RECORD = 8 * (KEYS + 1), /* is there one?, key */
@@ -225,11 +225,12 @@ remember(Host *h, const Key *k, Lv record, Lv is_there)
 }
 
 /* Does a load of an element of operand i take a share of its products that counts? One thread of a Xeon with AVX-512, f32:
- * with 64 rows on the other side the same product took 0.87 of the time, with 128 0.96, with 256 1.00. */
+ * with 64 rows on the other side 1024^3 took 0.87 of the time, with 128 0.96, with 256 1.00. But 2048^3 took 0.87 with 256,
+ * though a column of 2 MB then fills the second cache: a tile is one piece of memory, where the matrix has a row of 1 KB a page. */
 static bool
 is_dear(const Product *p, int i)
 {
-    enum { ROWS = 8, TILES = 16 };
+    enum { ROWS = 16, TILES = 16 };
     const Type *rt = result(p->o, 0)->type;
     int64_t others = rt->shape[rt->rank - (i ? 2 : 1)];
     return others <= (int64_t)ROWS * p->t.lanes * p->group * (p->has_tiles ? TILES : 1);
