@@ -20,7 +20,13 @@ matmul = importlib.import_module("tegula.ops.matmul")
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 def test_ragged_products(dtype, turned, threads):
     torch.manual_seed(0)
-    for batch, m, n, k in [(0, 520, 517, 300), (5, 190, 133, 270), (0, 769, 40, 64)]:
+    for batch, m, n, k in [
+        (0, 520, 517, 300),
+        (5, 190, 133, 270),
+        (0, 769, 40, 64),
+        (3, 7, 133, 13),
+        (0, 1, 40, 270),
+    ]:
         lead = (batch,) if batch else ()
         kind = getattr(torch, dtype)
         a = torch.randn(*lead, k, m).to(kind).mT

@@ -94,7 +94,7 @@ SIDES = (256, 192, 128, 96, 64)
 def _side(n: int, largest: int) -> int:
     """Of a tile on a CPU: the largest that covers n nearly as well as the best does."""
     if n <= 32:
-        return 32
+        return max(tegula.next_power_of_2(n), 16)
     sides = [s for s in SIDES if s <= largest]
     covered = {s: -(-n // s) * s for s in sides}
     return next(s for s in sides if covered[s] <= min(covered.values()) * 9 // 8)
@@ -110,7 +110,8 @@ def _sides(M: int, N: int, batch: int, largest: int, threads: int) -> tuple[int,
         return tegula.cdiv(tiles, threads) * m * n
 
     bn = _side(N, largest)
-    bms = [s for s in SIDES if s <= _side(M, largest)] or [32]
+    bms = [s for s in SIDES if s <= _side(M, largest)]
+    bms = bms or [tegula.next_power_of_2(max(M, 1))]
     least = min(work(m, bn) for m in bms)
     return next(m for m in bms if work(m, bn) * 16 <= least * 17), bn
 
