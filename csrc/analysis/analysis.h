@@ -276,11 +276,15 @@ int gpu_element_cost(const Op *o); /* the same on a GPU */
 int loop_pressure(const Op *loop);
 /* ... of all blocks that live at one time, anywhere in the function. */
 int64_t most_live_words(const Func *f);
-/* ... where 16-bit floats are widened, and what is only reduced is computed, one by one, when
- * they are wanted, not where the text says. */
-int64_t late_live_words(const Func *f);
 /* ... of what products gave, and of what is computed of that: before there are layouts. */
 int64_t most_sum_words(const Func *f);
+/* ... of all, where elementwise ops are computed piece by piece, as the assembler has them;
+ * inside of one loop (NULL: anywhere). */
+int64_t scheduled_words(const Func *f, const Op *loop);
+/* Words of a thread that the block and the regions in it load; for the addresses of what they
+ * access, with which nothing spills. */
+int64_t loaded_words(const Block *b);
+int64_t access_words(const Block *b);
 /* About how many instructions of one thread the block becomes. A value has at most so many
  * registers that each are code of their own: what goes beyond is in loops. */
 int64_t code_size(Func *f, const Block *b, int most);

@@ -12,6 +12,17 @@
  *
  * Of products alone, before there are layouts: what they gave, what is computed of that element by
  * element, and what becomes the left operand of another. A sum has its accumulator's words.
+ *
+ * As scheduled: the assembler computes a chain of elementwise ops piece by piece, so that a
+ * register of each is alive, and all of what the chain is made of:
+ *
+ *     %x = load .. : bf16[4096]        16 words of 128 threads
+ *     %y = cast %x : f32[4096]         1
+ *     %z = exp %y                      1
+ *     store %p, %z
+ *
+ * unless an op that takes all of a block at once (a reduction, a loop) stands between the value
+ * and one of its users.
  */
 #include "analysis/analysis.h"
 
@@ -72,12 +83,17 @@ enum { SUM_BUDGET = 256 }; /* ops looked at to see that a value is of a product 
 /* Places count the ops of the text; control flow has one at its beginning and its end. */
 typedef struct Lives {
     const Func *f;
-    int *from;     /* by id of a value: the place of its definition */
-    int *until;    /* by id: the last place where it is used; -1: none */
-    bool *is_free; /* by id: takes no registers of its own */
-    bool *is_sum;  /* by id: of products, the only ones that count; NULL: all do */
-    bool late;     /* 16-bit floats are widened where they are wanted */
-    int place;
+    int *from;        /* by id of a value: the place of its definition */
+    int *until;       /* by id: the last place where it is used; -1: none */
+    bool *is_free;    /* by id: takes no registers of its own */
+    bool *is_sum;     /* by id: of products, the only ones that count; NULL: all do */
+    bool is_text;     /* ops run in the order of the text, not of the assembler */
+    int *cuts;        /* by id: ops in front of the value that take all of a block */
+    bool *is_whole;   /* by id: such an op stands in front of one of its users, too */
+    int *piecewise;   /* by id: until when pieces of it may have to be computed */
+    const Op *around; /* the loop that is asked for; NULL: none */
+    int begin, end;   /* its places */
+    int n_cuts, place;
 } Lives;
 
 /* Is the result made of its operand's registers, or of none that live long? */
@@ -102,8 +118,10 @@ is_index(const Lives *l, const Op *o)
 static void
 used(Lives *l, const Val *v, int place)
 {
-    for (; v; v = v->def && is_view(v->def) && v->def->n_args ? arg(v->def, 0) : NULL)
+    for (; v; v = v->def && is_view(v->def) && v->def->n_args ? arg(v->def, 0) : NULL) {
         l->until[v->id] = MAX(l->until[v->id], place);
+        l->is_whole[v->id] |= l->n_cuts > l->cuts[v->id];
+    }
 }
 
 /* What the block uses from before `start` lives until the loop around it ends. */
@@ -132,6 +150,7 @@ defined(Lives *l, const Op *o, int place)
     bool is_free = is_view(o) || is_index(l, o);
     for (int i = 0; i < o->n_results; i++) {
         l->from[result(o, i)->id] = place;
+        l->cuts[result(o, i)->id] = l->n_cuts;
         l->is_free[result(o, i)->id] = is_free;
         if (l->is_sum)
             l->is_sum[result(o, i)->id] |= gives_sums(l, o);
@@ -166,16 +185,23 @@ live_block(Lives *l, const Block *b)
             used(l, arg(o, i), start + is_wanted_during(l, o, i));
         if (!op_has(o, OPF_CONTROL)) {
             l->place++;
+            l->n_cuts += op_has(o, OPF_SCRATCH);
             defined(l, o, start);
             continue;
         }
+        l->n_cuts++;
         note_carried_sums(l, o);
         for (int r = 0; r < o->n_regions; r++) {
-            for (int i = 0; i < o->regions[r]->n_args; i++)
+            for (int i = 0; i < o->regions[r]->n_args; i++) {
                 l->from[o->regions[r]->args[i]->id] = start;
+                l->cuts[o->regions[r]->args[i]->id] = l->n_cuts;
+            }
             live_block(l, o->regions[r]);
         }
         int end = l->place++;
+        l->n_cuts++;
+        if (o == l->around)
+            l->begin = start, l->end = end;
         for (int r = 0; r < o->n_regions && o->op != OP_IF; r++)
             keep_alive(l, o->regions[r], start, end);
         defined(l, o, end);
@@ -183,18 +209,27 @@ live_block(Lives *l, const Block *b)
 }
 
 static bool
-is_widened(const Op *cast)
+is_piecewise(const Lives *l, const Val *v)
 {
-    const Type *from = arg(cast, 0)->type;
-    return elem_is_float(from->elem) && elem_info[from->elem].bits == 16 &&
-           result(cast, 0)->type->elem == E_F32;
+    return !l->is_text && v->def && op_has(v->def, OPF_ELEM) && !l->is_whole[v->id] &&
+           !l->is_free[v->id];
 }
 
-static bool
-is_only_reduced(const Val *v)
+/* What pieces are made of lives until the last of them is computed. */
+static void
+stretch(Lives *l, const Block *b)
 {
-    return v->def && op_has(v->def, OPF_ELEM) && !v->uses->next &&
-           v->uses->user->op == OP_REDUCE;
+    for (const Op *o = b->last; o; o = o->prev) {
+        for (int r = 0; r < o->n_regions && op_has(o, OPF_CONTROL); r++)
+            stretch(l, o->regions[r]);
+        if (o->n_results != 1 || !is_piecewise(l, result(o, 0)))
+            continue;
+        int id = result(o, 0)->id, place = MAX(l->piecewise[id], l->until[id]);
+        for (int i = 0; i < o->n_args; i++) {
+            int *until = is_piecewise(l, arg(o, i)) ? l->piecewise : l->until;
+            until[arg(o, i)->id] = MAX(until[arg(o, i)->id], place);
+        }
+    }
 }
 
 /* Of a product's sum, which has no layout yet. */
@@ -211,11 +246,8 @@ note_life(const Lives *l, const Val *v, int64_t *change)
 {
     if (l->is_free[v->id] || l->until[v->id] < 0)
         return;
-    int n = !l->is_sum ? words(v) : l->is_sum[v->id] ? sum_words(l->f, v) : 0;
-    if (l->late && v->def && v->def->op == OP_CAST && is_widened(v->def))
-        n = MAX(n / 2, 1);
-    if (l->late && is_only_reduced(v))
-        return;
+    int n = l->is_sum ? (l->is_sum[v->id] ? sum_words(l->f, v) : 0)
+                      : (is_piecewise(l, v) ? 1 : words(v));
     change[l->from[v->id]] += n;
     change[MAX(l->until[v->id], l->from[v->id] + 1)] -= n;
 }
@@ -234,26 +266,33 @@ note_lives(const Lives *l, const Block *b, int64_t *change)
 }
 
 static int64_t
-live_words(const Func *f, bool late, bool of_sums)
+live_words(const Func *f, const Op *loop, bool is_text, bool of_sums)
 {
     Arena *a = f->c->arena;
     int n = 0;
     EACH_OP(o, f->body)
         n += 2;
     Lives l = {.f = f,
-               .late = late,
+               .is_text = is_text,
                .is_sum = of_sums ? NEW_N(a, bool, f->n_vals) : NULL,
+               .around = loop,
+               .end = n + 1,
                .from = NEW_N(a, int, f->n_vals),
                .until = NEW_N(a, int, f->n_vals),
-               .is_free = NEW_N(a, bool, f->n_vals)};
+               .is_free = NEW_N(a, bool, f->n_vals),
+               .cuts = NEW_N(a, int, f->n_vals),
+               .is_whole = NEW_N(a, bool, f->n_vals),
+               .piecewise = NEW_N(a, int, f->n_vals)};
     for (int i = 0; i < f->n_vals; i++)
         l.until[i] = -1;
     live_block(&l, f->body);
+    stretch(&l, f->body);
     int64_t *change = NEW_N(a, int64_t, n + 2), now = 0, most = 0;
     note_lives(&l, f->body, change);
     for (int i = 0; i < n + 2; i++) {
         now += change[i];
-        most = MAX(most, now);
+        if (i >= l.begin && i <= l.end)
+            most = MAX(most, now);
     }
     return most;
 }
@@ -261,19 +300,52 @@ live_words(const Func *f, bool late, bool of_sums)
 int64_t
 most_live_words(const Func *f)
 {
-    return live_words(f, false, false);
+    return live_words(f, NULL, true, false);
 }
 
 int64_t
-late_live_words(const Func *f)
+scheduled_words(const Func *f, const Op *loop)
 {
-    return live_words(f, true, false);
+    return live_words(f, loop, false, false);
 }
 
 int64_t
 most_sum_words(const Func *f)
 {
-    return live_words(f, false, true);
+    return live_words(f, NULL, true, true);
+}
+
+int64_t
+loaded_words(const Block *b)
+{
+    int64_t sum = 0;
+    EACH_OP(o, b)
+        sum += o->op == OP_LOAD ? words(result(o, 0)) : 0;
+    return sum;
+}
+
+static int
+n_sides(const Type *t)
+{
+    int n = 0;
+    for (int i = 0; i < t->rank; i++)
+        n += t->shape[i] > 1;
+    return n;
+}
+
+int64_t
+access_words(const Block *b)
+{
+    enum { SOME = 6, POINTER = 2, ROWS = 5 };
+    int64_t sum = SOME;
+    bool has_rows = false;
+    EACH_OP(o, b) {
+        if (!op_has(o, OPF_READS) && !op_has(o, OPF_WRITES))
+            continue;
+        sum += POINTER;
+        has_rows |= o->n_args && n_sides(arg(o, 0)->type) > 1;
+    }
+    return sum + has_rows * ROWS;
 }
 
 /* ---- how much code ------------------------------------------------------------------- */

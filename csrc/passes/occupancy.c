@@ -10,14 +10,24 @@
  * configuration: 133 configurations with such loops run at 1.23 of Triton's speed instead
  * of 1.04 (benchmarks/configurations.py).
  *
- * A loop needs its live words twice, because the next iteration's loads are in flight beside
- * them, and some words for addresses. More blocks than that give each too few registers;
- * more threads than ENOUGH_THREADS gain nothing, as loads in flight take their place. One
- * block may be too few for another reason: while it sums across threads between two loops, or
- * starts or ends, no load of it is in flight. A function of several loops has one block more
- * than loops, where nothing spills for it. RMS norm (a loop that sums, a loop that stores) by 16
- * warps, microseconds on an H200 with 2, 3 and 4 blocks: rows of 12288 69, 58 and 58 (Triton
- * 59), of 32768 144, 151 and 186 (155), whose second loop then no longer finds them in L2.
+ * A loop needs room for its live words as the assembler schedules them, once more for what it
+ * loads, since the next iteration's loads are in flight beside them, and for addresses. More
+ * threads than ROOMY_THREADS gain nothing then. A divergence by blocks of 8192 and 8 warps on
+ * an H100: 168 registers 2441 GB/s, 128 2817, 80 2606. Where those threads have fewer bytes in
+ * flight than hide the latency, and an iteration has more to do than to add, others take the
+ * place of the next iteration's loads, as many as fit without spills: a loop of Welford's loads
+ * 16 bytes a thread, and by 8 warps runs at 1637 GB/s with 76 registers, 1798 with 61, 1945
+ * with 39. A loop that only adds is unrolled by ptxas, and its grid may be small: sums of
+ * columns and squares by 32x32 and 4 warps run at 2154 GB/s with 60 registers, 1008 with 32.
+ * Few threads are not alone: SwiGLU's backward pass by 8 warps runs at 2359 GB/s as one block
+ * with 139 registers and at 2881 as two with 121.
+ *
+ * One block may be too few for another reason: while it sums across threads between two loops,
+ * or starts or ends, no load of it is in flight. A function of several loops by many threads
+ * has one block more than loops, where nothing spills for it. RMS norm (a loop that sums, a
+ * loop that stores) by 16 warps, microseconds on an H200 with 2, 3 and 4 blocks: rows of 12288
+ * 69, 58 and 58 (Triton 59), of 32768 144, 151 and 186 (155), whose second loop then no longer
+ * finds them in L2.
  *
  * Rule 1: straight code keeps the assembler's choice: its loads stand at its top, and with room
  *         for more registers it holds fewer blocks, which was slower. Two kinds do not: the
@@ -31,11 +41,13 @@
 #include "passes/passes.h"
 
 enum {
-    ENOUGH_THREADS = 512,
+    ROOMY_THREADS = 1024, /* of a multiprocessor, with the next iteration's loads */
+    MANY_THREADS = 512,   /* of a block, which may be alone */
+    BYTES_IN_FLIGHT =
+        1 << 15, /* bandwidth times latency of a multiprocessor, Hopper's */
     MOST_BLOCKS = 32,
-    ADDRESS_WORDS = 24,
-    SOME_ADDRESS_WORDS = 16, /* of straight code */
-    FEW_ADDRESS_WORDS = 8,   /* the least with which nothing spills */
+    SPARE_WORDS = 14,      /* with which ptxas starts all loads before it uses any */
+    FEW_ADDRESS_WORDS = 8, /* the least with which nothing spills */
     MOST_PHASES = 3,
     BLOCK_SHARED = 1 << 10, /* bytes that the chip takes for each block */
     MANY_WORDS = 192,       /* of a thread, from which on ptxas may give up and spill */
@@ -124,16 +136,54 @@ blocks_for(int64_t threads, int64_t words)
     return CHIP_REGISTERS / PARTS / of_warp * PARTS * 32 / threads;
 }
 
+/* words: with which nothing spills. */
 static int64_t
-blocks_of_loops(const Chip *chip, int n_loops, int64_t threads, int64_t words)
+most_blocks(const Chip *chip, int64_t threads, int64_t words)
 {
-    int64_t roomy = MIN(blocks_for(threads, 2 * words + ADDRESS_WORDS),
-                        ENOUGH_THREADS / threads),
-            close = MIN(blocks_for(threads, words + FEW_ADDRESS_WORDS),
-                        chip->threads / threads);
-    if (n_loops > 1 && threads >= ENOUGH_THREADS)
-        roomy = MAX(roomy, MIN(close, MIN(n_loops + 1, MOST_PHASES)));
-    return MAX(roomy, 1);
+    return MIN(blocks_for(threads, words), chip->threads / threads);
+}
+
+/* Does an element cost more than an instruction, or do threads wait for each other? */
+static bool
+is_heavy(const Op *o)
+{
+    return op_has(o, OPF_SCRATCH) ||
+           (op_has(o, OPF_ELEM) && o->n_results && result(o, 0)->type->rank &&
+            gpu_element_cost(o) > 1);
+}
+
+/* By registers; *enough: the threads of a multiprocessor beyond which nothing is gained. */
+static int64_t
+blocks_of_loop(const Chip *chip, const Func *f, const Op *loop, int64_t threads,
+               int64_t *enough)
+{
+    const Block *body = loop->regions[loop->n_regions - 1];
+    int64_t loaded = loaded_words(body), bytes = 4 * loaded,
+            words = scheduled_words(f, loop) + access_words(body),
+            n = blocks_for(threads, words + loaded + SPARE_WORDS);
+    if (!holds(body, is_heavy))
+        return n;
+    if (bytes * ROOMY_THREADS < BYTES_IN_FLIGHT)
+        *enough = chip->threads;
+    if (bytes * MIN(n * threads, *enough) < BYTES_IN_FLIGHT)
+        n = MAX(n, most_blocks(chip, threads, words));
+    return n;
+}
+
+static int64_t
+blocks_of_loops(const Chip *chip, const Func *f, int64_t threads)
+{
+    int n_loops = count_loops_of_loads(f->body);
+    int64_t enough = ROOMY_THREADS, n = MOST_BLOCKS,
+            most = most_blocks(chip, threads,
+                               scheduled_words(f, NULL) + FEW_ADDRESS_WORDS);
+    if (n_loops > 1 && threads >= MANY_THREADS)
+        return MAX(MIN(most, MIN(n_loops + 1, MOST_PHASES)), 1);
+    EACH_OP(o, f->body)
+        if (is_loop_of_loads(o))
+            n = MIN(n, blocks_of_loop(chip, f, o, threads, &enough));
+    n = MAX(n, threads < MANY_THREADS ? 2 : 1);
+    return MAX(MIN(n, MIN(most, enough / threads)), 1);
 }
 
 /* 0: the assembler's choice. */
@@ -146,9 +196,11 @@ blocks_of_straight_code(const Chip *chip, const Func *f, int64_t threads, int64_
         return MAX(MIN(shared, fit), 1);
     if (f->log2_ctas || !has_waiting_load(f))
         return 0;
-    fit = MIN(blocks_for(threads, late_live_words(f) + SOME_ADDRESS_WORDS),
-              MIN(chip->threads / threads, MOST_BLOCKS));
-    return fit * threads >= chip->threads / 2 ? fit : 0;
+    int64_t bytes = 4 * loaded_words(f->body);
+    fit = most_blocks(chip, threads, scheduled_words(f, NULL) + access_words(f->body));
+    bool is_enough = fit * threads >= chip->threads / 2 ||
+                     bytes * fit * threads >= BYTES_IN_FLIGHT;
+    return is_enough ? MIN(fit, MOST_BLOCKS) : 0;
 }
 
 /* 0: the assembler's choice. */
@@ -160,14 +212,13 @@ blocks_wanted(const Func *f)
         return 0;
     if (deals_registers(f))
         return 1;
+    const Chip *chip = chip_of(f->c->opt.target.sm);
+    bool has_dot = holds(f->body, is_dot);
+    if (!has_dot && count_loops_of_loads(f->body))
+        return (int)blocks_of_loops(chip, f, threads);
     if (words > MANY_WORDS)
         return 1;
-    if (holds(f->body, is_dot))
-        return 0;
-    const Chip *chip = chip_of(f->c->opt.target.sm);
-    int n_loops = count_loops_of_loads(f->body);
-    return (int)(n_loops ? blocks_of_loops(chip, n_loops, threads, words)
-                         : blocks_of_straight_code(chip, f, threads, words));
+    return has_dot ? 0 : (int)blocks_of_straight_code(chip, f, threads, words);
 }
 
 void

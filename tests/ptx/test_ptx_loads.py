@@ -8,6 +8,7 @@ of floats (FADD), in the opcodes of the cubin.
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Iterator
 
@@ -51,6 +52,10 @@ def loads_in_flight(cubin: bytes) -> int:
          {"BLOCK_M": 64, "BLOCK_N": 64, "num_warps": 8}, 4),
         ("configurations.py:row_sum", f"{B} {F} i32:16",
          {"BLOCK": 4096, "num_warps": 4}, 8),
+        ("libraries.py:inner_sum", f"{F} {F} i32:16 i32:16",
+         {"X": 32, "R": 64, "num_warps": 8}, 4),
+        ("libraries.py:inner_sum", f"{F} {F} i32:16 i32:16",
+         {"X": 8, "R": 256, "num_warps": 4}, 4),
     ],
 )  # fmt: skip
 def test_loads_stand_before_sums(
@@ -58,6 +63,34 @@ def test_loads_stand_before_sums(
 ) -> None:
     """The vectors of one iteration are all asked for before any is added."""
     case = Case(kernel, BENCH + kernel, signature, options)
-    numel = options.get("BLOCK") or options["BLOCK_M"] * options["BLOCK_N"]
+    numel = math.prod(n for name, n in options.items() if name != "num_warps")
     vectors = numel // (32 * options["num_warps"]) // words
     assert loads_in_flight(compiled(case, "sm_90a").asm["cubin"]) >= vectors
+
+
+DIVERGENCE = f"{B} {B} {B} {B} i32:16 fp32"
+MIDDLE = f"{B} {B} i32:16 i32:16"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "signature", "options", "threads", "vectors"),
+    [
+        ("divergence", DIVERGENCE, {"BLOCK": 8192, "num_warps": 8}, 512, 4),
+        ("divergence", DIVERGENCE, {"BLOCK": 4096, "num_warps": 8}, 768, 4),
+        ("divergence", DIVERGENCE, {"BLOCK": 4096, "num_warps": 16}, 1024, 2),
+        ("divergence", DIVERGENCE, {"BLOCK": 1024, "num_warps": 4}, 1024, 2),
+        ("middle_softmax", MIDDLE, {"N": 32, "R": 128, "num_warps": 8}, 768, 1),
+        ("middle_softmax", MIDDLE, {"N": 32, "R": 32, "num_warps": 4}, 1024, 1),
+    ],
+)  # fmt: skip
+def test_bytes_in_flight(
+    kernel: str, signature: str, options: dict[str, int], threads: int, vectors: int
+) -> None:
+    """As many threads fit as were measured to be best, and their loads stand together."""
+    file = f"libraries.py:{kernel}"
+    made = compiled(Case(file, BENCH + file, signature, options), "sm_90a")
+    registers = -(-made.n_regs // 8) * 8 * 32
+    warps = (1 << 14) // registers * 4 // options["num_warps"] * options["num_warps"]
+    assert made.n_spills == 0
+    assert 32 * warps >= threads
+    assert loads_in_flight(made.asm["cubin"]) >= vectors
