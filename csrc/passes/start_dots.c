@@ -42,9 +42,20 @@
  *
  * Of several products in a loop, one that wants no other's result goes up to the iteration's first, with
  * what fills and awaits its slots (attention's backward pass: dO V beside Q K), where a thread has the
- * registers for both.
+ * registers for both. There a sum that goes round, with A in registers and B in a ring, stays open until
+ * the next iteration waits for its first product: what is left of the iteration would wait for nothing else.
+ * One wait is for both, since groups end in the order in which they began:
+ *
+ *     for i ^(acc: async, p, slot) {
+ *       %s = mma_start ..                          this iteration's
+ *       %s1, %acc1 = mma_wait %s, acc, p           what the sum before has read is p's registers
+ *       mbar_arrive empty, slot                    and the slot
+ *       yield mma_start(f(%s1), %v, %acc1), f(%s1), ..
+ *     }
  */
 #include "passes/passes.h"
+
+enum { MAX_PRESSURE = 215 }; /* words of a loop whose products run beside each other */
 
 bool
 only_goes_round(const Block *body, const Op *dot)
@@ -300,6 +311,17 @@ keep_open(Func *f, Op *loop, Op *dot, Op **wait)
     ir_add_arg(*wait, out);
 }
 
+/* Behind what is released behind the wait: in the order in which who fills waits for it. */
+static Op *
+behind_releases(const Op *wait)
+{
+    Op *at = wait->next;
+    for (Op *o = at; o && (o->op == OP_MBAR_ARRIVE || op_has(o, OPF_PURE)); o = o->next)
+        if (o->op == OP_MBAR_ARRIVE)
+            at = o->next;
+    return at;
+}
+
 /* The slot that open products read is free when they have been waited for. So each iteration
  * releases that of the one before, in front of `at`, and the last is released behind the
  * loop. */
@@ -318,25 +340,83 @@ release_late(Func *f, Op *loop, Op *arrive, Op *at)
     Build in = {.f = f, .block = body, .before = at, .loc = loop->loc};
     Val *any = ir_bin(&in, OP_GE, before, zero);
     ir_op(&in, OP_MBAR_ARRIVE, 3, (Val *[]){ring, before, any}, 0, NULL);
-    b.before = loop->next->next; /* behind the wait that keep_open put there */
+    b.before = behind_releases(loop->next); /* the wait that keep_open put there */
     any = ir_bin(&b, OP_GE, last, zero);
     ir_op(&b, OP_MBAR_ARRIVE, 3, (Val *[]){ring, last, any}, 0, NULL);
 }
 
+/* May the sum stay open until the next iteration waits for its first product? Its slot is free then, so
+ * one is on its way, one is read, and one is read still. */
+static bool
+is_open_sum(const Op *dot)
+{
+    enum { MIN_SLOTS = 3 };
+    const Op *ring = ring_of(arg(dot, 1));
+    return is_group_dot(dot) && only_goes_round(dot->block, dot) &&
+           !arg(dot, 0)->type->slots && ring &&
+           result(ring, 0)->type->slots >= MIN_SLOTS;
+}
+
+/* Has a thread registers for the open sums' operands beside those of the next iteration, and does a
+ * product come first whose result it wants? */
+static bool
+may_stay_open(const Op *loop)
+{
+    int words = loop_pressure(loop), n_first = 0;
+    for (const Op *o = loop->regions[0]->first; o; o = o->next) {
+        if (o->op != OP_DOT)
+            continue;
+        if (!is_open_sum(o)) {
+            n_first++;
+            continue;
+        }
+        const Type *a = arg(o, 0)->type;
+        words += 2 * (int)(ty_numel(a) * ty_bits(a) /
+                           (32 * 32 * loop->block->func->team_warps));
+    }
+    return n_first && words <= MAX_PRESSURE && !loop->block->func->c->hopper.no_open;
+}
+
 /* Is the dot's result the next iteration's business alone? Which carried value it is, or -1. */
 static int
-goes_round(const Op *dot)
+goes_round(const Op *dot, bool stays_open)
 {
     const Val *v = result(dot, 0);
     const Op *loop = dot->block->owner;
-    bool may = loop && loop->op == OP_FOR &&
-               ir_attr(loop, ATTR_LOOP) & LOOP_MMA_ROUND && operands_last(dot) &&
-               !arg(dot, 0)->type->slots && ir_has_one_use(v) &&
-               v->uses->user == dot->block->last;
+    bool may =
+        loop && loop->op == OP_FOR && operands_last(dot) && !arg(dot, 0)->type->slots &&
+        ir_has_one_use(v) && v->uses->user == dot->block->last &&
+        (ir_attr(loop, ATTR_LOOP) & LOOP_MMA_ROUND || (stays_open && is_open_sum(dot)));
     return may ? (int)(v->uses - v->uses->user->args) : -1;
 }
 
-/* The dot's result i stays open to the top of the next iteration; so does its operand. */
+/* Waits for the open sum, of which `kept` is an operand, in front of `at`; where that is a wait, by the
+ * same one: what it leaves open is younger. */
+static Op *
+wait_for(Func *f, Block *block, Op *at, const Type *plain, Val *sum, Val *kept)
+{
+    Build b = {.f = f, .block = block, .before = at, .loc = at->loc};
+    Op *wait = ir_op(&b, OP_MMA_WAIT, 0, NULL, 0, NULL),
+       *old = at->op == OP_MMA_WAIT ? at : NULL;
+    int n = old ? old->n_results : 0;
+    for (int i = 0; i < n; i++)
+        ir_replace(result(old, i), ir_add_result(wait, result(old, i)->type));
+    ir_replace(sum, ir_add_result(wait, plain));
+    for (int i = 0; i < n; i++)
+        ir_add_arg(wait, arg(old, i));
+    ir_add_arg(wait, sum);
+    for (int i = n; old && i < old->n_args; i++)
+        ir_add_arg(wait, arg(old, i));
+    ir_add_arg(wait, kept);
+    if (old) {
+        ir_set_attr(wait, ATTR_PENDING, ir_attr(old, ATTR_PENDING));
+        ir_erase(old);
+    }
+    return wait;
+}
+
+/* The dot's result i stays open to the top of the next iteration, or to the first wait there; so does its
+ * operand. */
 static void
 wait_at_top(Func *f, Op *loop, Op *dot, int i)
 {
@@ -354,19 +434,15 @@ wait_at_top(Func *f, Op *loop, Op *dot, int i)
     ir_add_arg(body->last, a);
     acc->type = out->type = open;
 
-    b.before = loop->next;
-    Op *wait = ir_op(&b, OP_MMA_WAIT, 0, NULL, 1, &plain);
-    ir_replace(out, result(wait, 0));
-    ir_add_arg(wait, out);
-    ir_add_arg(wait, last);
-    b.block = body;
-    b.before = body->first;
-    wait = ir_op(&b, OP_MMA_WAIT, 0, NULL, 1, &plain);
-    ir_replace(acc, result(wait, 0));
-    ir_add_arg(wait, acc);
-    ir_add_arg(wait, held);
+    wait_for(f, loop->block, loop->next, plain, out, last);
+    /* Of a rotated loop at the top. */
+    Op *at = body->first;
+    while (!(ir_attr(loop, ATTR_LOOP) & LOOP_MMA_ROUND) && at->op != OP_MMA_WAIT)
+        at = at->next;
+    f->c->hopper.has_open = true;
+    Op *wait = wait_for(f, body, at, plain, acc, held);
     if (release)
-        release_late(f, loop, release, wait->next);
+        release_late(f, loop, release, behind_releases(wait));
 }
 
 static void
@@ -456,7 +532,6 @@ begin_beside(Op *dot, Op *first, Op *last)
 static void
 begin_together(Block *body)
 {
-    enum { MAX_PRESSURE = 215 };
     if (loop_pressure(body->owner) + address_words(body) > MAX_PRESSURE)
         return;
     Op *first = body->first;
@@ -492,9 +567,12 @@ start_block(Func *f, Block *b)
                      ir_attr(b->owner, ATTR_LOOP) & LOOP_MMA_BEHIND;
     int n_open = 0;
     Op *at_end = NULL;
+    bool may_open = false;
     if (b->owner && b->owner->op == OP_FOR &&
-        !(ir_attr(b->owner, ATTR_LOOP) & (LOOP_MMA_BEHIND | LOOP_MMA_ROUND)))
+        !(ir_attr(b->owner, ATTR_LOOP) & (LOOP_MMA_BEHIND | LOOP_MMA_ROUND))) {
         begin_together(b);
+        may_open = may_stay_open(b->owner);
+    }
     for (Op *o = b->first, *next; o; o = next) {
         next = o->next;
         for (int i = 0; i < o->n_regions && op_has(o, OPF_CONTROL); i++)
@@ -513,8 +591,8 @@ start_block(Func *f, Block *b)
         if (stays_open) {
             keep_open(f, b->owner, o, &at_end);
             n_open++;
-        } else if (goes_round(o) >= 0) {
-            wait_at_top(f, b->owner, o, goes_round(o));
+        } else if (goes_round(o, may_open) >= 0) {
+            wait_at_top(f, b->owner, o, goes_round(o, may_open));
         } else {
             start_and_wait(f, o);
         }

@@ -141,6 +141,10 @@ def test_keys_and_values(block, warps, causal, hopper):
     assert re.search(r"mma_start(?:(?!mma_wait).)*mma_start", loop, re.S), loop
     late = re.findall(r"(%\w+) = load", loop.split("mma_start", 1)[1])
     assert hopper == "2" or not late, loop
+    # Where registers allow, both sums stay open until the next S has come.
+    text = compiled.asm["simt"]
+    is_open = re.search(r"(%\w+, ){2}%\w+ = mma_wait .* {pending=1}", text)
+    assert bool(is_open) == (hopper == "3" and (warps == 8 or causal)), text
     for name in late:  # the text ends in front of what is yielded
         assert len(re.findall(rf"{name}\b", loop)) == 1, loop
 

@@ -352,6 +352,7 @@ SUBJECTS: dict[str, Callable[[], Subject]] = {
     "matmul in turn, two groups": lambda: in_turn(8, 11, 3, 2, hopper="3,3"),
     "two products, one group": lambda: gated(4, hopper="3,2"),
     "two products, two groups": lambda: gated(8, hopper="3,2"),
+    "backward, one group": lambda: backward(4, hopper="3,3"),
     "backward, two groups": lambda: backward(8, hopper="3,3"),
     "weights of bytes, two groups": lambda: by_bytes(8, hopper="3,3"),
     "weights of bytes, by all": lambda: by_bytes(8, hopper="2,1"),
@@ -394,6 +395,11 @@ EQUIVALENT = [
         "of that one's fence.",
     ),
     (
+        "backward", r"removed: mbarrier\.try_wait.* #6$|one fewer.*arrivals.*\(at=0,",
+        "K's slot is given back behind the same wait as V's, for which who fills waits "
+        "first.",
+    ),
+    (
         "weights of bytes", r"(removed|one more pending): cp\.async\.wait_group 0",
         "Behind the loop copies of zeros are left, to slots that nobody uses again.",
     ),
@@ -416,7 +422,7 @@ EQUIVALENT = [
         "allot the same ones again.",
     ),
     (
-        "by turns", r"removed, who reads: turn$",
+        "by turns", r"removed, who reads: turn #",
         "Turns are for speed: who does not wait for its own computes beside the other.",
     ),
     (
