@@ -24,7 +24,11 @@
  */
 #include "passes/passes.h"
 
-enum { MAX_TILES = 4, MBARS = 1 << 10, OPEN_SLOTS = 4 };
+enum {
+    MAX_TILES = 4,
+    MBARS = 1 << 10 /* of a ring, with what aligns the next one */,
+    OPEN_SLOTS = 4
+};
 
 /* Where slots are filled and read. */
 typedef struct Site {
@@ -360,7 +364,7 @@ static void
 deal_slots(Rings *w)
 {
     Func *f = w->f;
-    int64_t others = MBARS + stage_bytes(f) + scratch_bytes(f, f->body) +
+    int64_t others = MBARS * w->ring.n + stage_bytes(f) + scratch_bytes(f, f->body) +
                      (has_made_operand(f) ? copied_bytes(f, f->body) : 0),
             room = shared_memory_limit(&f->c->opt.target) - others;
     deal(w, slots_needed);
