@@ -266,10 +266,11 @@ own_sum_words(const Func *f)
     return bytes / (4 * 32 * f->team_warps);
 }
 
+/* What is dealt is what threads begin with: of a user's maxnreg, 240 would never be free. */
 RolesPlan
 roles_plan(Func *f)
 {
-    if (f->team_warps == 2 * WARPGROUP &&
+    if (f->team_warps == 2 * WARPGROUP && !f->c->opt.maxnreg &&
         acc_words(f->body) + own_sum_words(f) > MANY_WORDS)
         return (RolesPlan){.producers = WARPGROUP, .regs = 240, .producer_regs = 24};
     return (RolesPlan){.producers = 1};

@@ -85,8 +85,9 @@ ptx_begin(Ll *l, const Func *f, Lv *params)
     ll_fn_attr(l, l->fn, "no-jump-tables",
                "true"); /* brx takes more than a few compares */
     ll_fn_attr(l, l->fn, "nvvm.reqntid", text);
-    if (l->c->opt.maxnreg) {
-        snprintf(text, sizeof text, "%d", l->c->opt.maxnreg);
+    if (l->c->opt.maxnreg) { /* warps that bring data may leave fewer */
+        int most = CHIP_REGISTERS / (32 * block_warps(f)) / 8 * 8;
+        snprintf(text, sizeof text, "%d", MIN(l->c->opt.maxnreg, most));
         ll_fn_attr(l, l->fn, "nvvm.maxnreg", text);
     } else if (f->min_blocks) {
         snprintf(text, sizeof text, "%d", f->min_blocks);
