@@ -175,9 +175,9 @@ bool hopper_grid_is(Func *f, unsigned what);
 bool comes_from_load(const Val *v);
 /* Words of a thread that all accumulators of one block's products have, the most there are. */
 int64_t acc_words(const Block *b);
-/* About how many blocks are resident together that keep so many words in a thread's registers
- * through their loop, and so many bytes of shared memory. */
-int hopper_blocks(const Func *f, int words, int64_t shared);
+/* About how many blocks of so many warps are resident together that keep so many words in a thread's
+ * registers through their loop, and so many bytes of shared memory. */
+int hopper_blocks(const Func *f, int warps, int words, int64_t shared);
 /* Clocks that a multiprocessor's tensor cores take for the products of block b, at least 1. */
 int64_t product_clocks(const Block *b);
 
@@ -217,6 +217,8 @@ bool may_load_early(const Func *f, const Op *load);
 /* Why no warps beside the program's bring what its products read; NULL: they do. */
 const char *roles_refusal(Func *f);
 /* How many do, and registers of a thread once roles are dealt; 0: as launched. */
+enum { LEAST_SLOTS = 2 }; /* of a ring: one on its way while one is read */
+
 typedef struct RolesPlan {
     int producers, regs, producer_regs;
 } RolesPlan;

@@ -270,11 +270,11 @@ hopper_dot(Func *f, const Op *dot, DotPlan *p)
 
 /* The chip's: registers, and bytes of shared memory, of which each block costs 1 KB more. */
 int
-hopper_blocks(const Func *f, int words, int64_t shared)
+hopper_blocks(const Func *f, int warps, int words, int64_t shared)
 {
     enum { RESERVED = 1 << 10, OTHERS = 56 };
     int64_t all = (int64_t)chip_of(f->c->opt.target.sm)->sm_kb << 10;
-    int threads = 32 * f->team_warps;
+    int threads = 32 * warps;
     int64_t by_registers = CHIP_REGISTERS / ((int64_t)threads * (words + OTHERS)),
             by_shared = all / (shared + RESERVED);
     return (int)MAX(MIN(by_registers, by_shared), 1);

@@ -146,22 +146,23 @@ copied_bytes(const Op *load)
     return ty_numel(t) * elem_info[t->elem].bytes;
 }
 
-/* Bytes of the slots that asynchronous copies of all threads would have. Loops one behind the
+/* Bytes of the places of what products read, of those in loops with so many slots. Loops one behind the
  * other share theirs. */
 static int64_t
-look_for_copies(Tiles *k, const Block *b)
+look_for_copies(Tiles *k, const Block *b, int slots)
 {
     int64_t own = 0, inside = 0;
     for (const Op *o = b->first; o; o = o->next) {
         for (int i = 0; i < o->n_regions; i++) {
-            int64_t bytes = look_for_copies(k, o->regions[i]); /* MAX evaluates twice */
+            int64_t bytes = look_for_copies(k, o->regions[i],
+                                            slots); /* MAX evaluates twice */
             inside = MAX(inside, bytes);
         }
         if (!roles_bring(k->f, o))
             continue;
         k->n++;
         k->in_loop |= b->owner != NULL;
-        own += copied_bytes(o) * (b->owner ? k->f->c->opt.num_stages : 1);
+        own += copied_bytes(o) * (b->owner ? slots : 1);
         need_around(&k->slice, o);
         for (int i = 1; i < o->n_args; i++)
             need(&k->slice, arg(o, i));
@@ -169,15 +170,26 @@ look_for_copies(Tiles *k, const Block *b)
     return own + inside;
 }
 
-/* What one warpgroup computes between chained products runs beside another block's products, where
- * a multiprocessor has room for the slots of two. Attention on an H100 by 4 warps, with and without
- * roles, TFLOP/s: two blocks: D = 128, 64x64 in 3 stages 456 and 513; D = 64, 64x128 336 and 420. One:
- * D = 128, 64x64 in 4 stages 460 and 402, 64x128 513 and 451. */
-static bool
-two_blocks_fit(const Func *f, int64_t bytes)
+/* Do chained products of one warpgroup lose blocks by a warp that brings tiles? What one block computes
+ * between its products runs beside the products of another, so more blocks outweigh copies that take no
+ * instructions of theirs. Without roles all threads copy to num_stages slots; with them LEAST_SLOTS do, and
+ * the mbarriers of RINGS rings take a kilobyte each. Attention on an H100 by 64x64, D = 128, TFLOP/s beside
+ * Triton's of the same run: two blocks with roles 532 (465), causal 350 (302), without causal 297 (311). With
+ * roles 128x32, D = 64, causal has fewer blocks: 219, and 240 without. */
+static const char *
+blocks_lost(Func *f, int64_t bytes, int64_t bytes_of_rings)
 {
-    const Chip *chip = chip_of(f->c->opt.target.sm);
-    return 2 * bytes <= (int64_t)chip->sm_kb << 10;
+    enum { RINGS = 4 };
+    int words = (int)acc_words(f->body),
+        without = hopper_blocks(f, f->team_warps, words, bytes),
+        with = hopper_blocks(f, f->team_warps + 1, words,
+                             bytes_of_rings + (RINGS << 10));
+    return with >= without
+               ? NULL
+               : str_printf(
+                     f->c->arena,
+                     "of chained products by one warpgroup %d blocks fit with them, %d without",
+                     with, without);
 }
 
 /* Would two blocks share a multiprocessor? Then what the threads of one compute runs beside the products of
@@ -188,7 +200,7 @@ two_blocks_fit(const Func *f, int64_t bytes)
 static bool
 has_company(Func *f, int64_t bytes)
 {
-    return hopper_blocks(f, (int)acc_words(f->body), bytes) > 1 &&
+    return hopper_blocks(f, f->team_warps, (int)acc_words(f->body), bytes) > 1 &&
            !hopper_grid_is(f, GRID_FEW);
 }
 
@@ -238,10 +250,12 @@ roles_refusal(Func *f)
     if (groups != 1 && groups != 2)
         return "roles are for 4 or 8 warps";
     Tiles k = {.f = f, .slice = {.f = f, .seen = {.a = f->c->arena}}};
-    int64_t bytes = look_for_copies(&k, f->body);
-    if (groups == 1 && !h.is_asked && has_chained_dot(f->body) &&
-        two_blocks_fit(f, bytes))
-        return "of chained products by one warpgroup, more blocks fit without them";
+    int64_t bytes = look_for_copies(&k, f->body, f->c->opt.num_stages);
+    const char *lost = NULL;
+    if (groups == 1 && !h.is_asked && has_chained_dot(f->body))
+        lost = blocks_lost(f, bytes, look_for_copies(&k, f->body, LEAST_SLOTS));
+    if (lost)
+        return lost;
     if (k.n && !h.is_asked && has_made_operand(f) && has_company(f, bytes))
         return "threads make another operand of a product, beside those of a second block";
     return !k.n          ? "no product reads tiles of tensors where they come to lie"

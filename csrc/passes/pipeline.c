@@ -470,8 +470,8 @@ slot_costs_blocks(const Pipe *p, int stages)
     int words = loop_pressure(p->loop);
     int64_t made = made_bytes(p->body),
             bytes = p->invariant + made + stages * all_slots(p);
-    return hopper_blocks(p->f, words, bytes + made + all_slots(p)) <
-           hopper_blocks(p->f, words, bytes);
+    return hopper_blocks(p->f, p->f->team_warps, words, bytes + made + all_slots(p)) <
+           hopper_blocks(p->f, p->f->team_warps, words, bytes);
 }
 
 /* The products of how many iterations may still read their slots when copies begin to
@@ -514,7 +514,7 @@ static int
 blocks_of(Pipe *p)
 {
     int64_t slots = p->n_streams ? p->ahead + 1 + p->behind : 0;
-    return hopper_blocks(p->f, loop_pressure(p->loop),
+    return hopper_blocks(p->f, p->f->team_warps, loop_pressure(p->loop),
                          p->invariant + scratch_bytes(p->body) + slots * all_slots(p));
 }
 

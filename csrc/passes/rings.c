@@ -343,6 +343,22 @@ slots_asked(const Rings *w, const Ring *r)
     return hopper_plan(w->f).slots;
 }
 
+static int
+slots_least(const Rings *w, const Ring *r)
+{
+    (void)w, (void)r;
+    return LEAST_SLOTS;
+}
+
+/* Two blocks on a multiprocessor? What is stored lies where others have worked. */
+static bool
+two_fit(const Rings *w, int64_t others)
+{
+    Func *f = w->f;
+    return hopper_blocks(f, f->team_warps, (int)acc_words(f->body),
+                         slot_bytes(w) + others) > 1;
+}
+
 /* Takes one slot from those that have the most. False: nobody has two. */
 static bool
 take_a_slot(Rings *w)
@@ -356,24 +372,45 @@ take_a_slot(Rings *w)
     return most > 1;
 }
 
+/* Does a product read what becomes of another one, in the same iteration or (rotate) the next? */
+static bool
+is_chained(const Func *f)
+{
+    EACH_OP(o, f->body)
+        if (o->op == OP_FOR && ir_attr(o, ATTR_LOOP) & LOOP_MMA_ROUND)
+            return true;
+    return has_chained_dot(f->body);
+}
+
 /* Time decides, and room; num_stages is for copies of all threads. Blocks that are resident together
- * hide each other's waits, so the slots that each needs are enough: where two fit, and the launch has
- * as many, they get no more. 64x128x64 by one warpgroup on an H200: of 2048^3 4 slots (2 blocks) 525
- * TFLOP/s, 6 (1 block) 461; of 1024^3, 128 programs, 4 slots 204 and 9 243. */
+ * hide each other's waits, so the slots that each needs are enough (of chained products by one warpgroup
+ * the least): where two fit, and the launch has as many, they get no more. 64x128x64 by one warpgroup on an
+ * H200: of 2048^3 4 slots (2 blocks) 525 TFLOP/s, 6 (1 block) 461; of 1024^3, 128 programs, 4 slots 204 and
+ * 9 243. */
 static void
 deal_slots(Rings *w)
 {
     Func *f = w->f;
-    int64_t others = MBARS * w->ring.n + stage_bytes(f) + scratch_bytes(f, f->body) +
+    int64_t stage = stage_bytes(f), scratch = scratch_bytes(f, f->body),
+            others = MBARS * w->ring.n + MAX(stage, scratch) +
                      (has_made_operand(f) ? copied_bytes(f, f->body) : 0),
-            room = shared_memory_limit(&f->c->opt.target) - others;
+            room = shared_memory_limit(&f->c->opt.target) - others -
+                   MIN(stage, scratch);
+    bool is_alone = roles_plan(f).regs,
+         is_pair = f->team_warps == WARPGROUP && !is_alone && is_chained(f);
     deal(w, slots_needed);
-    if (hopper_plan(f).slots)
+    if (is_pair && !two_fit(w, others))
+        deal(w, slots_least);
+    if (hopper_plan(f).slots) {
         deal(w, slots_asked);
-    else if (roles_plan(f).regs ||
-             hopper_blocks(f, (int)acc_words(f->body), slot_bytes(w) + others) < 2 ||
-             hopper_grid_is(f, GRID_FEW))
+    } else if (is_alone || !two_fit(w, others) || hopper_grid_is(f, GRID_FEW)) {
         deal(w, slots_alone);
+    } else if (is_pair && !f->c->opt.maxnreg) {
+        f->min_blocks = 2;
+        ir_report(
+            f, f->loc, "occupancy",
+            "two blocks on a multiprocessor: one multiplies while the other computes");
+    }
     while (slot_bytes(w) > room && take_a_slot(w)) {}
 }
 

@@ -266,7 +266,8 @@ operand_bytes(const Rotation *r)
 static bool
 is_alone(const Rotation *r)
 {
-    int blocks = hopper_blocks(r->f, loop_pressure(r->loop), operand_bytes(r));
+    int blocks = hopper_blocks(r->f, r->f->team_warps, loop_pressure(r->loop),
+                               operand_bytes(r));
     return blocks * r->f->team_warps <= 2 * WARPGROUP;
 }
 

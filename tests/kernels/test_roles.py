@@ -324,6 +324,23 @@ def test_attention(causal, d, block, warps):
 
 
 @pytest.mark.parametrize(
+    ("stages", "keys", "d", "slots", "why"),
+    [(3, 128, 64, 2, ""), (3, 64, 64, 0, "3 blocks fit with them, 4 without"),
+     (3, 64, 128, 2, "")],
+)  # fmt: skip
+def test_blocks_that_roles_cost(stages, keys, d, slots, why):
+    """One warpgroup has as many blocks with roles as without, or no roles."""
+    types = dict.fromkeys(("q_ptr", "k_ptr", "v_ptr", "o_ptr"), "*fp16:16")
+    c = attention.compile(
+        *types.values(), "i32:16", BM=64, BN=keys, D=d, CAUSAL=False, num_warps=4,
+        num_stages=stages, target="cuda:sm_90a",
+    )  # fmt: skip
+    assert why in str(c.report)
+    assert (f"mbar<{slots}>" in c.asm["simt"]) == bool(slots)
+    assert (".minnctapersm 2" in c.asm["ptx"]) == bool(slots)
+
+
+@pytest.mark.parametrize(
     ("loaded", "stored", "options", "why"),
     [
         (1, 0, {"num_warps": 4}, "is loaded from what the kernel writes"),
