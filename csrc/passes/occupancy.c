@@ -34,8 +34,8 @@
  *         assembler moves a load behind a reduction that does not want it (a norm's backward
  *         pass, 0.89), and it does not know that shared memory leaves room for few blocks (it
  *         spilled in a transpose of 128x128 by 4 warps, 0.89).
- * Rule 2: products keep it, too: accumulators decide there, and no number changed them. Of chained products by
- *         one warpgroup with roles, passes/rings.c has decided.
+ * Rule 2: products keep it, too: accumulators decide there, and no number changed them. Of chained products
+ *         with roles, passes/rings.c has decided.
  * Rule 3: the user's maxnreg wins.
  * Rule 4: roles that deal out registers are one block's: setmaxnreg is for a known number.
  */

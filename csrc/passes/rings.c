@@ -383,8 +383,7 @@ is_chained(const Func *f)
 }
 
 /* Time decides, and room; num_stages is for copies of all threads. Blocks that are resident together
- * hide each other's waits, so the slots that each needs are enough (of chained products by one warpgroup
- * the least): where two fit, and the launch has as many, they get no more. 64x128x64 by one warpgroup on an
+ * hide each other's waits, so the slots that each needs are enough (of chained products the least): where two fit, and the launch has as many, they get no more. 64x128x64 by one warpgroup on an
  * H200: of 2048^3 4 slots (2 blocks) 525 TFLOP/s, 6 (1 block) 461; of 1024^3, 128 programs, 4 slots 204 and
  * 9 243. */
 static void
@@ -396,8 +395,7 @@ deal_slots(Rings *w)
                      (has_made_operand(f) ? copied_bytes(f, f->body) : 0),
             room = shared_memory_limit(&f->c->opt.target) - others -
                    MIN(stage, scratch);
-    bool is_alone = roles_plan(f).regs,
-         is_pair = f->team_warps == WARPGROUP && !is_alone && is_chained(f);
+    bool is_alone = roles_plan(f).regs, is_pair = !is_alone && is_chained(f);
     deal(w, slots_needed);
     if (is_pair && !two_fit(w, others))
         deal(w, slots_least);
