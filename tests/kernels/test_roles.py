@@ -276,7 +276,7 @@ def test_registers_are_dealt():
 
 @pytest.mark.parametrize(("asked", "given"), [(160, 160), (255, 224)])
 def test_registers_that_a_user_limits(asked, given):
-    """They are not dealt, as who waits for 240 would wait for ever; 288 threads have 224."""
+    """They are not dealt: who waits for 240 would wait for ever. 288 threads have 224."""
     options = {"num_warps": 8, "maxnreg": asked}
     c = run_matmul((128, 256, 64), (128, 256, 64), True, **options)
     assert level(c) == "3" and "setmaxnreg" not in c.asm["ptx"]
