@@ -466,9 +466,10 @@ def test_no_order_of_the_warps_is_refused(name: str) -> None:
 
 
 def test_a_look_at_what_came_is_no_wait() -> None:
-    """One thread of a warpgroup gives a slot back for all four warps, once the product is over
-    that all have begun. A warp that waits for the slot's copy again behind the product may
-    come when it has been filled twice, and would wait for ever (seen under memcheck)."""
+    """One thread of a warpgroup gives a slot back for all four warps, once the product is
+    over that all have begun. A warp that waits for the slot's copy again behind the
+    product may come when it has been filled twice, and would wait for ever (seen under
+    memcheck)."""
     s = made("attention, rotated")
     waits = s.ptx.replace("mbarrier.test_wait", "mbarrier.try_wait")
     assert waits != s.ptx
