@@ -370,8 +370,8 @@ SUBJECTS: dict[str, Callable[[], Subject]] = {
     "grouped, two groups": lambda: by_groups(8, hopper="3,3"),
 }
 
-# Slots of the one are more than its iterations, and the other's first iteration stands alone
-# and begins at slot 0: what they are changed in is what the other subjects do not have.
+# Slots of the one are more than its iterations, and the other's first iteration stands
+# alone and begins at slot 0: they are changed in what the other subjects do not have.
 ONLY = {"causal, by turns": "barrier", "attention, rotated": "arrival bytes"}
 
 # Of which kernel, what is changed: why no order of the warps and no result could tell.
