@@ -110,6 +110,7 @@ MADE_BY = {
     "condition": "while",
     "return": "const",
     "debug": "print",  # of the interpreter alone
+    "keep": "store",  # of CPUs alone: group
     **dict.fromkeys(
         ("shared_load", "shared_store", "async_copy", "async_commit", "async_wait"),
         "shared_alloc",
