@@ -6,7 +6,7 @@
  *     M = [ vector | bank | row | rep ]       offset bits -> x
  *
  * has as vector the registers that both sides have, up to 16 bytes (extended to the 4
- * bytes of a bank by whatever there is). Rep are further common registers, taken out
+ * bytes of a bank by whatever there is, and beyond by registers of one side, widen). Rep are further common registers, taken out
  * when the buffer would be too large: each of their values is a pass of its own. With U
  * (and W) the span of vector, rep and the lanes that one phase of a store (load)
  * serves, a phase is free of conflicts iff span(row) meets U (W) in 0 only. Let C
@@ -168,6 +168,74 @@ choose_units(const Conv *v, Shared *h)
                 take_unit(h, j);
 }
 
+static int
+log2_bytes(const Conv *v, int n)
+{
+    return MAX(__builtin_ctz((unsigned)v->elem_bits) - 3 + n, 2);
+}
+
+/* Lanes that one phase of an access of so many bytes serves. */
+static int
+log2_phase(int log2_bytes)
+{
+    return 7 - log2_bytes;
+}
+
+static bool
+is_of_phase(const Col *lane, int n, int j)
+{
+    for (int i = 0; i < n; i++)
+        if (lane[i] == (Col)1 << j)
+            return true;
+    return false;
+}
+
+/* How many of the vector's coordinates are registers of src. */
+static int
+n_stored(const Shared *h)
+{
+    int n = 0;
+    while (n < h->n_unit && is_src_reg(h, h->unit[n]))
+        n++;
+    return n;
+}
+
+static int
+n_loaded(const Conv *v, const Shared *h)
+{
+    int n = 0;
+    while (n < h->n_unit && only_dst_reg(v, h, h->unit[n]) >= 0)
+        n++;
+    return n;
+}
+
+/* Is coordinate j a register of one side, and of the lanes of a phase of the other? */
+static bool
+is_of_one_side(const Conv *v, const Shared *h, int j, bool is_store)
+{
+    int log2 = log2_bytes(v, is_store ? n_loaded(v, h) : n_stored(h));
+    bool is_reg = is_store ? is_src_reg(h, j) : only_dst_reg(v, h, j) >= 0;
+    return is_reg && is_of_phase(is_store ? h->d_lane : h->s_lane, log2_phase(log2), j);
+}
+
+/* The vector of one side, up to 16 bytes, by registers that lanes of the other have: as many
+ * bytes a cycle, by fewer instructions. Of loads, or else of stores. A phase of the other side
+ * has them among its lanes, so they are in U and W. */
+static void
+widen(const Conv *v, Shared *h)
+{
+    int n = h->n_unit;
+    for (int is_store = 0; is_store < 2 && h->n_unit == n; is_store++) {
+        bool fits = true;
+        for (int k = 0; k < n; k++)
+            fits = fits && (is_common(v, h, h->unit[k]) ||
+                            is_of_one_side(v, h, h->unit[k], is_store));
+        for (int j = 0; fits && j < h->m && v->elem_bits << h->n_unit < 128; j++)
+            if (!is_taken(h, j) && is_of_one_side(v, h, j, is_store))
+                take_unit(h, j);
+    }
+}
+
 /* Fills inv: the matrix M of the essay, inverted. */
 static void
 swizzle(const Conv *v, Shared *h)
@@ -179,19 +247,19 @@ swizzle(const Conv *v, Shared *h)
         mat[n++] = (Col)1 << h->unit[k];
     for (int k = 0; k < h->n_rep; k++)
         mat[n++] = (Col)1 << h->rep[k];
-    int log2_unit = MAX(__builtin_ctz((unsigned)v->elem_bits) - 3 + h->n_unit, 2);
-    int n_bank = MIN(7 - log2_unit, h->m - n), n_row = h->m - n - n_bank;
-    int n_lane = 7 - log2_unit;
+    int n_bank = MIN(7 - log2_bytes(v, h->n_unit), h->m - n), n_row = h->m - n - n_bank;
+    int n_store = log2_phase(log2_bytes(v, n_stored(h))),
+        n_load = log2_phase(log2_bytes(v, n_loaded(v, h)));
     memcpy(u, mat, (size_t)n * sizeof(Col));
     memcpy(w, mat, (size_t)n * sizeof(Col));
-    memcpy(u + n, h->s_lane, (size_t)n_lane * sizeof(Col));
-    memcpy(w + n, h->d_lane, (size_t)n_lane * sizeof(Col));
-    memcpy(both, u, (size_t)(n + n_lane) * sizeof(Col));
-    memcpy(both + n + n_lane, h->d_lane, (size_t)n_lane * sizeof(Col));
+    memcpy(u + n, h->s_lane, (size_t)n_store * sizeof(Col));
+    memcpy(w + n, h->d_lane, (size_t)n_load * sizeof(Col));
+    memcpy(both, u, (size_t)(n + n_store) * sizeof(Col));
+    memcpy(both + n + n_store, h->d_lane, (size_t)n_load * sizeof(Col));
 
-    int n_c = f2_complement(both, n + 2 * n_lane, h->m, row);
-    int n_a = f2_extend(w, n + n_lane, h->s_lane, n_lane, a);
-    int n_b = f2_extend(u, n + n_lane, h->d_lane, n_lane, b);
+    int n_c = f2_complement(both, n + n_store + n_load, h->m, row);
+    int n_a = f2_extend(w, n + n_load, h->s_lane, n_store, a);
+    int n_b = f2_extend(u, n + n_store, h->d_lane, n_load, b);
     for (int k = 0; k < MIN(n_a, n_b); k++)
         row[n_c + k] = (a[k] ^ b[k]) & ~h->taken; /* taken is in U and W: as good */
     assert(n_c + MIN(n_a, n_b) >= n_row);
@@ -235,11 +303,9 @@ fill_threads(const Shared *h, ConvPlan *p)
 static void
 fill_stores(const Conv *v, const Shared *h, ConvPlan *p)
 {
-    int vec[MAX_BITS], rep[MAX_BITS], rest[MAX_BITS], n_rest = 0, n = 0;
-    while (n < h->n_unit && is_src_reg(h, h->unit[n])) {
-        vec[n] = h->sreg[h->unit[n]];
-        n++;
-    }
+    int vec[MAX_BITS], rep[MAX_BITS], rest[MAX_BITS], n_rest = 0, n = n_stored(h);
+    for (int k = 0; k < n; k++)
+        vec[k] = h->sreg[h->unit[k]];
     p->log2_store = n;
     for (int k = 0; k < h->n_rep; k++)
         rep[k] = h->sreg[h->rep[k]];
@@ -268,10 +334,12 @@ fill_stores(const Conv *v, const Shared *h, ConvPlan *p)
 static void
 fill_loads(const Conv *v, const Shared *h, ConvPlan *p)
 {
-    int vec[MAX_BITS], rep[MAX_BITS], rest[MAX_BITS], n_rest = 0, n = 0;
+    int vec[MAX_BITS], rep[MAX_BITS], rest[MAX_BITS], n_rest = 0, n = n_loaded(v, h);
     Col skip = 0, xor[MAX_BITS];
-    while (n < h->n_unit && (vec[n] = only_dst_reg(v, h, h->unit[n])) >= 0)
-        skip |= (Col)1 << vec[n++];
+    for (int k = 0; k < n; k++) {
+        vec[k] = only_dst_reg(v, h, h->unit[k]);
+        skip |= (Col)1 << vec[k];
+    }
     p->log2_load = n;
     for (int k = 0; k < h->n_rep; k++) {
         rep[k] = only_dst_reg(v, h, h->rep[k]);
@@ -334,6 +402,7 @@ convert_plan_shared(const Conv *v, ConvPlan *p)
     Shared h = {0};
     choose_coords(v, &h, p);
     choose_units(v, &h);
+    widen(v, &h);
     swizzle(v, &h);
     p->kind = CONV_SHARED;
     p->log2_buffer = h.m - h.n_rep;

@@ -323,6 +323,15 @@ cases(Comp *c, void *data)
                    parse(c, 1, s8, "reg [1 2 4] lane [8 16 32 64 128] warp [0 0]"),
                    parse(c, 1, s8, "reg [1] lane [8 16 32 64 128] warp [2 4]"), 32);
     CHECK(t, p->kind == CONV_SHUFFLE && p->n_shuffles == 0);
+    /* A factor of each column, one a thread, to a product's threads: what is one register each
+     * is taken from shared memory by fours. */
+    const Layout *each = parse(c, 1, (const uint8_t[]){7},
+                               "reg [] lane [1 2 4 8 16] warp [32 64]");
+    const Layout *cols = layout_slice(c, layout_wgmma_acc(c, s77, 2, 0), 0);
+    p = check_plan(t, c, each, cols, 32);
+    CHECK(t, p->kind == CONV_SHARED && p->log2_store == 0 && p->log2_load == 2);
+    p = check_plan(t, c, each, cols, 16);
+    CHECK(t, p->kind == CONV_SHARED && p->log2_load >= 2);
     /* Slices back to a blocked vector: 16 lanes of copies store once. */
     const Layout *rows = layout_slice(c, layout_mma_acc(c, 2, s66, 2, 0), 1);
     const Layout *vec = layout_blocked(c, 1, (const uint8_t[]){6}, (const int[]){1}, 2,
