@@ -431,6 +431,20 @@ walk(Plan *p, Block *b)
         visit(p, o);
 }
 
+/* What nothing computes is no text, either: it may stand in front of what it reads, which was moved (group_close). */
+static void
+erase_unused(Func *f)
+{
+    for (bool any = true; any;) {
+        any = false;
+        EACH_OP_INSIDE_OUT(o, f->body)
+            if (op_is_lazy(o) && !result(o, 0)->uses) {
+                ir_erase(o);
+                any = true;
+            }
+    }
+}
+
 bool
 has_nests(const Func *f)
 {
@@ -451,4 +465,5 @@ pass_group(Func *f)
         }
     group_small_start(&p);
     walk(&p, f->body);
+    erase_unused(f);
 }

@@ -13,8 +13,6 @@
  */
 #include "passes/group.h"
 
-#include <stdlib.h>
-
 void
 group_closure(Plan *p, Val *v, Vals *out)
 {
@@ -135,15 +133,18 @@ hand_on(Plan *p, Val *v, Val *x, Op *before, Ops *left, Vals *all)
     }
 }
 
-typedef struct Ranked {
-    int pos;
-    Op *o;
-} Ranked;
-
-static int
-by_pos(const void *x, const void *y)
+/* In front of `before`, behind what it is made of. */
+static void
+move_one(Plan *p, Op *o, Map *left, Op *before)
 {
-    return ((const Ranked *)x)->pos - ((const Ranked *)y)->pos;
+    map_put(left, o, 0, NULL);
+    for (int i = 0; i < o->n_args; i++) {
+        Op *def = arg(o, i)->def;
+        if (def && map_get(left, def, 0))
+            move_one(p, def, left, before);
+    }
+    ir_move_before(o, before);
+    group_set_lazy(p, o);
 }
 
 /* Ops that read now what stands in front of `before`, and their users, are moved behind that. */
@@ -151,26 +152,18 @@ static void
 move_left(Plan *p, Ops *left, Op *before)
 {
     Map seen = {.a = p->a};
-    int n = 0;
     for (int i = 0; i < left->n; i++) {
         Op *o = left->at[i];
         if (map_get(&seen, o, 0))
             continue;
         map_put(&seen, o, 0, o);
-        left->at[n++] = o;
         for (const Use *u = result(o, 0)->uses; u; u = u->next)
             if (is_left(p, u->user, before))
                 PUSH(p->a, left, u->user);
     }
-    Ranked *all = NEW_N(p->a, Ranked, n + 1);
-    for (int i = 0; i < n; i++)
-        all[i] = (Ranked){fact(p, result(left->at[i], 0))->pos, left->at[i]};
-    if (n)
-        qsort(all, (size_t)n, sizeof *all, by_pos);
-    for (int i = 0; i < n; i++) {
-        ir_move_before(all[i].o, before);
-        group_set_lazy(p, all[i].o);
-    }
+    for (int i = 0; i < left->n; i++)
+        if (map_get(&seen, left->at[i], 0))
+            move_one(p, left->at[i], &seen, before);
 }
 
 static bool
