@@ -581,8 +581,8 @@ ll_finish(Ll *l, const char *passes, Binary *out)
     ll_part_masked_bits(l);
     ll_keep_zero_signs(l);
 
-    char *text = LLVMPrintModuleToString(l->m);
-    bool kept = binary_add(out, "llir", text, strlen(text));
+    char *text = LLVMPrintModuleToString(l->m); /* NULL: no memory */
+    bool kept = text && binary_add(out, "llir", text, strlen(text));
     LLVMDisposeMessage(text);
     if (!kept)
         err_at(l->c, NULL, MEMORY);

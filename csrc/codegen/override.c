@@ -98,7 +98,7 @@ static void
 keep_text(Ll *l, Binary *out, const char *stage)
 {
     char *text = LLVMPrintModuleToString(l->m);
-    bool kept = binary_put(out, stage, text, strlen(text));
+    bool kept = text && binary_put(out, stage, text, strlen(text));
     LLVMDisposeMessage(text);
     if (!kept)
         err_at(l->c, NULL, MEMORY);
