@@ -199,14 +199,15 @@ def test_wider_teams_have_roles() -> None:
 @pytest.mark.parametrize(
     ("d", "block", "stages", "causal", "has_roles"),
     [
-        (128, 64, 3, False, False),
+        (128, 64, 3, False, True),  # two blocks fit, with roles and without
         (128, 64, 4, False, True),
-        (64, 128, 3, False, False),
+        (64, 128, 3, False, True),
         (128, 128, 3, False, True),
-        (64, 128, 3, True, False),  # both loops take the same slots
+        (64, 128, 3, True, True),  # both loops take the same slots
+        (64, 32, 2, False, False),
     ],
 )
-def test_one_warpgroup_has_roles_where_one_block_fits(
+def test_one_warpgroup_has_roles_where_as_many_blocks_fit(
     d: int, block: int, stages: int, causal: bool, has_roles: bool
 ) -> None:
     numbers = dict.fromkeys(("sz", "sh", "sm", "H", "n"), "i32:16")
