@@ -203,7 +203,7 @@ call_begin_bound(Call *c, Kernel *k, const Launcher *l, PyObject *const *args,
 }
 
 /* What a launch takes, with what the readers of its arguments run in Python. */
-enum { LAUNCH_STACK = 40 << 10 };
+enum { LAUNCH_STACK = 64 << 10 };
 
 void
 launch_note_stack(State *st)
