@@ -88,6 +88,7 @@ const char *ll_host_features(Comp *c);
 void ll_each_select(Ll *l, void (*change)(Ll *l, Lv select));
 /* keeps LLVM from an instruction of AVX-512 that it gets wrong. */
 void ll_part_masked_bits(Ll *l);
+void ll_store_one_lane(Ll *l); /* one_lane.c */
 /* zero_signs.c: keeps LLVM from minima that give another zero than a selection does. */
 void ll_keep_zero_signs(Ll *l);
 /* A message of LLVM's, which the compile owns from here on; NULL: "no reason". */

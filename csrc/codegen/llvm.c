@@ -579,6 +579,7 @@ ll_finish(Ll *l, const char *passes, Binary *out)
     }
     end(s);
     ll_part_masked_bits(l);
+    ll_store_one_lane(l);
     ll_keep_zero_signs(l);
 
     char *text = LLVMPrintModuleToString(l->m); /* NULL: no memory */
