@@ -23,7 +23,7 @@ CAPS = {
     "csrc": 746,
     "csrc/analysis": 5486,
     "csrc/base": 1649,
-    "csrc/codegen": 3440,
+    "csrc/codegen": 3487,
     "csrc/codegen/host": 5184,
     "csrc/codegen/library": 1210,
     "csrc/codegen/simt": 8047,

@@ -1,4 +1,4 @@
-"""A masked store of one known lane writes that element, and none of its neighbour's bytes."""
+"""A masked store of one known lane writes that element, and nothing of its neighbour."""
 
 import numpy as np
 import pytest
