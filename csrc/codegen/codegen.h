@@ -84,8 +84,8 @@ Ll *ll_new(Comp *c, LlTarget t, const char *name);
 bool ll_quicken(Ll *l);
 /* What the CPU that host code is for can do, as LLVM lists it ("+avx2,-avx512f,.."). */
 const char *ll_host_features(Comp *c);
-/* masked_bits.c: gives every selection of the module to `change`, which may replace it. */
-void ll_each_select(Ll *l, void (*change)(Ll *l, Lv select));
+/* masked_bits.c: gives every instruction of the module to `change`, which may replace it. */
+void ll_each_instruction(Ll *l, void (*change)(Ll *l, Lv o));
 /* keeps LLVM from an instruction of AVX-512 that it gets wrong. */
 void ll_part_masked_bits(Ll *l);
 void ll_store_one_lane(Ll *l); /* one_lane.c */

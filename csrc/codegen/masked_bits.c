@@ -59,6 +59,8 @@ integers_of(Ll *l, Lt t)
 static void
 part(Ll *l, Lv select)
 {
+    if (!LLVMIsASelectInst(select))
+        return;
     LLVMBuilderRef b = l->b;
     Lv m = LLVMGetOperand(select, 0), v[2];
     for (int i = 0; i < 2; i++)
@@ -82,15 +84,14 @@ part(Ll *l, Lv select)
 }
 
 void
-ll_each_select(Ll *l, void (*change)(Ll *l, Lv select))
+ll_each_instruction(Ll *l, void (*change)(Ll *l, Lv o))
 {
     for (Lv f = LLVMGetFirstFunction(l->m); f; f = LLVMGetNextFunction(f))
         for (LLVMBasicBlockRef k = LLVMGetFirstBasicBlock(f); k;
              k = LLVMGetNextBasicBlock(k))
             for (Lv next, o = LLVMGetFirstInstruction(k); o; o = next) {
                 next = LLVMGetNextInstruction(o);
-                if (LLVMIsASelectInst(o))
-                    change(l, o);
+                change(l, o);
             }
 }
 
@@ -99,5 +100,5 @@ ll_part_masked_bits(Ll *l)
 {
     if (l->gptr != l->ptr || !strstr(ll_host_features(l->c), "+avx512f"))
         return;
-    ll_each_select(l, part);
+    ll_each_instruction(l, part);
 }

@@ -41,6 +41,8 @@ is_masked_store(Lv o)
 static void
 store_alone(Ll *l, Lv store)
 {
+    if (!is_masked_store(store))
+        return;
     Lv value = LLVMGetOperand(store, 0), p = LLVMGetOperand(store, 1);
     unsigned n = LLVMGetNumArgOperands(store);
     int lane = only_lane(LLVMGetOperand(store, n - 1));
@@ -57,12 +59,5 @@ store_alone(Ll *l, Lv store)
 void
 ll_store_one_lane(Ll *l)
 {
-    for (Lv f = LLVMGetFirstFunction(l->m); f; f = LLVMGetNextFunction(f))
-        for (LLVMBasicBlockRef k = LLVMGetFirstBasicBlock(f); k;
-             k = LLVMGetNextBasicBlock(k))
-            for (Lv next, o = LLVMGetFirstInstruction(k); o; o = next) {
-                next = LLVMGetNextInstruction(o);
-                if (is_masked_store(o))
-                    store_alone(l, o);
-            }
+    ll_each_instruction(l, store_alone);
 }

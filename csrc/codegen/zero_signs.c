@@ -41,6 +41,8 @@ order_of(Lv compare, Lv x)
 static void
 keep_sign(Ll *l, Lv select)
 {
+    if (!LLVMIsASelectInst(select))
+        return;
     Lt t = LLVMTypeOf(select), bits = t == l->f16   ? l->i16
                                       : t == l->f32 ? l->i32
                                       : t == l->f64 ? l->i64
@@ -66,5 +68,5 @@ void
 ll_keep_zero_signs(Ll *l)
 {
     if (l->gptr != l->ptr)
-        ll_each_select(l, keep_sign);
+        ll_each_instruction(l, keep_sign);
 }
