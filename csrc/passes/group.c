@@ -307,13 +307,16 @@ settle_outer(Plan *p, Op *o)
             group_close_open(p, o);
 }
 
-/* o takes blocks as they lie in scratch. */
+/* o takes blocks as they lie in scratch. A nest that is closed for one of them may give o another op to read, which is
+ * computed again of what the nest has kept: then that one is to be kept. */
 static void
 whole_op(Plan *p, Op *o)
 {
     for (int i = 0; i < o->n_args; i++)
-        if (arg(o, i)->type->rank)
+        for (const Val *v = NULL; arg(o, i)->type->rank && v != arg(o, i);) {
+            v = arg(o, i);
             group_keep(p, arg(o, i), o);
+        }
     group_close_open(p, o);
 }
 

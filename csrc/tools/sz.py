@@ -32,7 +32,7 @@ CAPS = {
     "csrc/ir": 5031,
     "csrc/layout": 1734,
     "csrc/module": 1730,
-    "csrc/passes": 12763,
+    "csrc/passes": 12765,
     "csrc/ptx": 12278,
     "csrc/runtime": 10512,
     "csrc/runtime/emu": 320,
