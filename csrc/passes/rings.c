@@ -366,7 +366,7 @@ take_a_slot(Rings *w)
     int most = 1;
     for (int i = 0; i < w->ring.n; i++)
         most = MAX(most, w->ring.at[i]->slots);
-    for (int i = 0; i < w->ring.n; i++)
+    for (int i = 0; most > 1 && i < w->ring.n; i++)
         if (w->ring.at[i]->slots == most)
             w->ring.at[i]->slots--;
     return most > 1;
