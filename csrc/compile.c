@@ -265,9 +265,9 @@ phase_b(Comp *c, void *data)
     size_t n;
     if (c->opt.interpret)
         interpretable(f, out);
-    else if (hopper_plan(f).level > 1 && !c->n_overrides &&
+    else if (acc_words(f->body) && !c->n_overrides &&
              !option_text(c->option_texts, "hopper=", &n))
-        try_levels(c, f, out);
+        try_levels(c, f, out); /* widen_team may make warpgroups where none fit before */
     else
         back_end(f, out);
 }

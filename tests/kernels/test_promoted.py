@@ -320,3 +320,32 @@ def test_launch_is_asked(
     for pid in range(2):
         rows = a.array[B + pid * step :][:B].astype(np.float64)
         np.testing.assert_array_equal(c.array[pid], rows @ b.array)
+
+
+@tegula.jit
+def many_tiles(x_ptr, o_ptr, n, N: tl.constexpr, D: tl.constexpr):
+    """2 N tiles of an iteration: one slot for each is more than there is room for."""
+    i = tl.arange(0, D)
+    at = i[:, None] * D + i[None, :]
+    acc = tl.zeros((D, D), tl.float32)
+    for t in range(n):
+        tiles = x_ptr + t * (2 * N * D * D) + at
+        for j in tl.static_range(N):
+            a = tl.load(tiles + 2 * j * D * D)
+            b = tl.load(tiles + (2 * j + 1) * D * D)
+            acc += tl.dot(a, b)
+    tl.store(o_ptr + at, acc)
+
+
+@pytest.mark.parametrize("num_warps", [4, 8])  # by 4 the compiler takes 8
+@pytest.mark.parametrize("N, has_roles", [(3, True), (4, False)])
+def test_no_room_for_one_slot_each(
+    N: int, has_roles: bool, num_warps: int, rng: np.random.Generator
+) -> None:
+    x = put((rng.integers(-2, 3, (2, N, 2, 128, 128)) / 4).astype(np.float16))
+    o = put(np.full((128, 128), np.nan, np.float32))
+    run = many_tiles[(1,)](x, o, 2, N=N, D=128, num_warps=num_warps)
+    assert ("roles {" in run.asm["simt"]) is has_roles
+    assert "wgmma.mma_async" in run.asm["ptx"]
+    pairs = x.array.astype(np.float64).reshape(-1, 2, 128, 128)
+    np.testing.assert_array_equal(o.array, sum(a @ b for a, b in pairs))
