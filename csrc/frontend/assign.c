@@ -47,15 +47,21 @@ unpack(Fe *f, Node *t, const TupleValue *e)
     }
 }
 
-/* What a, b = v may have meant: n names, and v of no parts. */
+/* What a, b = v may have meant: n names, and v of no parts, which `from` computed. */
 static void
-help_unpack(Fe *f, const Node *t, Value v)
+help_unpack(Fe *f, const Node *t, const Node *from, Value v)
 {
     const Type *of = v.kind == V_TENSOR ? v.val->type : NULL;
     const Op *made = of ? v.val->def : NULL;
     if (!of || of->is_ptr)
         return;
-    if (!of->rank && t->n_list == 2 && made && made->op == OP_REDUCE)
+    const char *fn = !from || from->kind != AST_Call ? NULL : from->a->name;
+    if (fn && (!strcmp(fn, "topk") || !strcmp(fn, "sort")))
+        err_help(f->c,
+                 "%s gives the values alone; to keep indices, of keys that are ints, "
+                 "%s takes key * N + index, and %% N of what it gives is the index",
+                 fn, fn);
+    else if (!of->rank && t->n_list == 2 && made && made->op == OP_REDUCE)
         err_help(f->c, "tl.max(x, axis, return_indices=True) gives the index as well");
     else if (of->rank && of->shape[of->rank - 1] == 2 && t->n_list == 2)
         err_help(f->c, "tl.split(x) takes the two halves of the last dimension apart");
@@ -65,10 +71,13 @@ help_unpack(Fe *f, const Node *t, Value v)
 
 /* What to write instead of x[i] = v. */
 static void
-help_element(Fe *f, Value x)
+help_element(Fe *f, const Node *index, Value x)
 {
+    const char *test = index->kind == AST_Compare ? fe_text(f, index) : NULL;
     if (x.kind == V_TENSOR && x.val->type->is_ptr)
         err_help(f->c, "tl.store(p + i, value) writes to memory");
+    else if (x.kind == V_TENSOR && test)
+        err_help(f->c, "blocks are values: x = tl.where(%s, value, x)", test);
     else if (x.kind == V_TENSOR)
         err_help(f->c, "blocks are values: tl.where(index == i, value, x) is x with "
                        "another element");
@@ -95,12 +104,12 @@ fe_assign(Fe *f, Node *t, Value v)
     case AST_List: {
         Value r = fe_read(f, v);
         if (r.kind != V_TUPLE && r.kind != V_RANGE)
-            help_unpack(f, t, r);
+            help_unpack(f, t, f->assigned, r);
         unpack(f, t, fe_elements(f, r, "what is unpacked").tuple);
         return;
     }
     case AST_Subscript:
-        help_element(f, fe_read(f, fe_expr(f, t->a)));
+        help_element(f, t->b, fe_read(f, fe_expr(f, t->a)));
         err_at(f->c, fe_loc(f, t), SYNTAX, "assigning to an element");
     case AST_Attribute: {
         Value of = fe_read(f, fe_expr(f, t->a));

@@ -214,6 +214,9 @@ help_shapes(Fe *f, const Type *x, const Type *y)
                  "%s[None, :] combine each with each, to [%d, %d]",
                  name_for(f, x, "x"), name_for(f, y, "y"), (int)x->shape[0],
                  (int)y->shape[0]);
+    else if (x->rank != y->rank && ty_numel(x) == ty_numel(y))
+        err_help(f->c, "tl.reshape(%s, %s) has its elements in the other's shape",
+                 name_for(f, x, "x"), ty_shape_str(f->a, y));
     else
         err_help(f->c,
                  "only dimensions of 1 stretch, counted from the last; x[:, None] "
@@ -267,6 +270,51 @@ fe_warn(Fe *f, PyObject *category, const char *fmt, ...)
     map_put(&f->warned, key, strlen(key), f);
     if (PyErr_WarnExplicit(category, text, at->file, at->line, NULL, NULL))
         fe_raise(f, at); /* warnings are errors: python -W error */
+}
+
+/* Was it made of v, or v of it, by one op or none? */
+static bool
+is_next_to(const Val *a, const Val *b)
+{
+    if (a == b)
+        return true;
+    for (int k = 0; k < 2; k++) {
+        const Val *of = k ? b : a, *is = k ? a : b;
+        for (int i = 0; of->def && i < of->def->n_args; i++)
+            if (arg(of->def, i) == is)
+                return true;
+    }
+    return false;
+}
+
+/* x / tl.sum(x, axis=1) of a square x divides columns by the sums of rows, and no shape says
+ * so: a sum along the last axis, or what is computed of it, meets its own block as a row. */
+void
+fe_warn_row(Fe *f, const Val *block, const Val *row)
+{
+    enum { FAR = 4 }; /* ops between the sum and the meeting */
+    int rank = block->type->rank;
+    const int32_t *side = block->type->shape;
+    if (rank < 2 || row->type->rank != rank - 1 || side[rank - 1] < 2 ||
+        side[rank - 1] != side[rank - 2])
+        return;
+    const Op *o = row->def;
+    for (int i = 0; o && o->op != OP_REDUCE; i++) {
+        const Val *next = NULL;
+        for (int k = 0; k < o->n_args && !next; k++)
+            if (arg(o, k)->type->rank == rank - 1 && arg(o, k)->def &&
+                arg(o, k)->def->op != OP_CONST && arg(o, k)->def->op != OP_SPLAT)
+                next = arg(o, k);
+        if (!next || i == FAR || o->n_regions)
+            return;
+        o = next->def;
+    }
+    if (o && ir_attr(o, ATTR_AXIS) == rank - 1 &&
+        ty_same_shape(arg(o, 0)->type, block->type) && is_next_to(arg(o, 0), block))
+        fe_warn(f, PyExc_UserWarning,
+                "what was reduced along axis %d stretches along it again, as a row: "
+                "keep_dims=True, or s[:, None], has one of it beside each row",
+                rank - 1);
 }
 
 /* ---- functions of Python ------------------------------------------------------------- */

@@ -155,6 +155,8 @@ bind_keyword(Fe *f, Binding *b, const char *name, Value v, const Node *at)
         unknown_keyword(f, b, name, at);
     if (!is_absent(b->a[to])) {
         fe_point(f, at);
+        if (!strcmp(b->p[0].name, "shape"))
+            err_help(f->c, "the shape is one tuple, (M, N)");
         bad_argument(f, b, str_printf(f->a, "'%s' is given twice", name));
     }
     b->node[to] = at;

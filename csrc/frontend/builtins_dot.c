@@ -120,10 +120,14 @@ precision(Fe *f, Value name, Value allow_tf32)
         if (by_name)
             fail(f, VALUE, "only one of input_precision and allow_tf32 can be given");
         s = v_const_bool(f, allow_tf32, "allow_tf32") ? "tf32" : "ieee";
-    } else if (by_name)
+    } else if (by_name) {
+        if (!PyUnicode_Check(v_to_py(f, name, "input_precision")))
+            err_help(f->c, "the fourth argument says how float32 is multiplied, "
+                           "\"tf32\" or \"ieee\": name the others, "
+                           "allow_tf32=False, out_dtype=tl.float32");
         s = v_const_str(f, name, "input_precision");
-    else if ((option = option_text(f->c->option_texts,
-                                   "default_dot_input_precision=", &len)))
+    } else if ((option = option_text(f->c->option_texts,
+                                     "default_dot_input_precision=", &len)))
         s = str_intern_n(f->c, option, len);
     else {
         PyObject *knob = fe_knob(f, "language", "fp32_default");

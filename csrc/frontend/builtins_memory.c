@@ -44,6 +44,9 @@ pointer(Fe *f, Value v, bool writes)
                            "is that plus offsets; this is a value already");
         else if (is_py_none(v))
             err_help(f->c, "test it with 'is not None' first");
+        else if (v.kind == V_TUPLE && !v.tuple->is_aggregate)
+            err_help(f->c, "each pointer is given by itself: tl.%s(p), then tl.%s(q)",
+                     f->callee, f->callee);
         fe_blame(f, v);
         fail(f, TYPE, "%s needs a pointer or a block of pointers, not %s", f->callee,
              is_py_none(v) ? fe_who(f, v) : v_describe(f, v));
@@ -88,6 +91,12 @@ mask_of(Fe *f, Value v, const Val *p, const char *what)
         if (m->type->is_ptr)
             err_help(f->c, "that is an address: compare what it points to, "
                            "tl.load(p + offsets) != 0");
+        else if (v.kind == V_OBJ && PyFloat_Check(v.obj) &&
+                 !strcmp(what, "the mask of load"))
+            err_help(f->c,
+                     "what is loaded where the mask is False goes by name: "
+                     "tl.load(p, mask, other=%s)",
+                     v_short(f, v));
         else if (v.kind == V_OBJ)
             err_help(f->c, "a mask is True or False; offsets are added to the pointer, "
                            "p + i");
@@ -266,6 +275,7 @@ bi_atomic_one_way(Fe *f, Value *a)
     } else {
         v = fe_tensor(f, a[1], "the value of an atomic");
         no_pointer(f, a[1], e, f->callee);
+        warn_constant(f, a[1], e, "the value of an atomic");
         v = fe_cast(f, v, e, ROUND_RTNE);
         v = fe_cast(f, v, t->elem, ROUND_RTNE);
         if (!t->rank && v->type->rank)
@@ -304,6 +314,7 @@ fe_atomic(Fe *f, int rmw, const Value *a, bool is_desc)
     }
     Val *v = fe_tensor(f, a[1], "the value of an atomic");
     no_pointer(f, a[1], t->elem, f->callee);
+    warn_constant(f, a[1], t->elem, "the value of an atomic");
     v = fe_cast(f, v, t->elem, ROUND_RTNE);
     Val *mask = mask_of(f, a[2], p, "the mask of an atomic");
     if (!t->rank && v->type->rank) {

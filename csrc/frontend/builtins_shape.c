@@ -222,12 +222,30 @@ warn_reorder(Fe *f, Value can_reorder)
                 f->callee);
 }
 
+/* Of x.reshape(4, -1): the number that -1 stands for elsewhere. */
+static void
+help_open_side(Fe *f, const Type *t, Value shape)
+{
+    int64_t dims[MAX_RANK], known = 1, n = ty_numel(t);
+    int open = 0, rank = v_int_list(f, shape, dims, MAX_RANK, "a shape");
+    for (int i = 0; i < rank; i++)
+        if (dims[i] == -1)
+            open++;
+        else if (dims[i] > 0 && dims[i] <= n)
+            known *= dims[i];
+        else
+            return;
+    if (open == 1 && known <= n && n % known == 0)
+        err_help(f->c, "no side is found out: here -1 is %lld", (long long)(n / known));
+}
+
 Value
 bi_reshape(Fe *f, Value *a)
 {
     warn_reorder(f, a[2]);
     int32_t shape[MAX_RANK];
     Val *v = fe_tensor(f, a[0], "input");
+    help_open_side(f, v->type, rest_of(a[1]));
     int rank = v_shape(f, rest_of(a[1]), shape, "a shape");
     int64_t n = 1;
     for (int i = 0; i < rank; i++)

@@ -160,7 +160,7 @@ fe_check_shape(Fe *f, int rank, const int32_t *shape)
     int64_t n = 1;
     for (int i = 0; i < rank; i++)
         if (shape[i] < 1) {
-            if (shape[i] == -1)
+            if (shape[i] == -1 && !f->c->pending_help)
                 err_help(f->c, "no side is found out: write its number");
             fail(f, VALUE, "Shape element %d must be 1 or more, not %d", i,
                  (int)shape[i]);

@@ -96,7 +96,9 @@ fe_tensor(Fe *f, Value v, const char *what)
         const char *who = fe_who(f, v), *text = fe_written(f, v);
         if (v.kind == V_TUPLE && !v.tuple->is_aggregate && !f->c->pending_help)
             err_help(f->c, "a, b = t unpacks a tuple, t[0] is its first element");
-        if (v.kind == V_METHOD && text && !f->c->pending_help)
+        if (text && !f->c->pending_help &&
+            (v.kind == V_METHOD || v.kind == V_CLOSURE ||
+             (v.kind == V_OBJ && PyCallable_Check(v.obj) && !PyType_Check(v.obj))))
             err_help(f->c, "call it: %s(..)", text);
         if (is_inf_or_nan(v))
             err_help(f->c, "float(\"inf\") and float(\"nan\") are numbers");
@@ -214,8 +216,10 @@ fe_cast_value(Fe *f, Value in, Value dtype, Value rounding, bool bitcast)
             t = ty_block(f->c, t, v->type->rank, v->type->shape);
         if (t == v->type)
             return v_val(v);
-        if (!v->type->is_ptr && !elem_is_int(v->type->elem))
+        if (!v->type->is_ptr && !elem_is_int(v->type->elem)) {
+            err_help(f->c, "p.dtype.element_ty is the type of what p points to");
             fail(f, TYPE, "%s does not convert to a pointer", ty_str(f->a, v->type));
+        }
         if (!v->type->is_ptr && elem_info[v->type->elem].bits != 64)
             v = fe_cast(f, v, E_I64, ROUND_RTNE);
         return v_val(ir_bitcast(&f->b, v, t));

@@ -310,6 +310,7 @@ struct Fe {
     Build b;
     Frame *frame;
     const char *callee;   /* the builtin being lowered, for messages */
+    const Node *assigned; /* right of the = that is being done, for messages */
     int which;            /* of those that share its function: BI_OF */
     const CallArgs *args; /* its operands, or an operator's; may be NULL */
     const Node *call;     /* what fe_call is about to call, for carets; or NULL */
@@ -376,6 +377,7 @@ const char *fe_written(Fe *f, Value v);    /* the operand v as written; or NULL 
 const char *fe_who(Fe *f, Value v);        /* 'x' (a block f32[64]) */
 /* The help of what follows, which is about the tensor v and wants floats; and the caret. */
 void fe_help_float(Fe *f, Value v);
+void fe_warn_row(Fe *f, const Val *block, const Val *row);
 /* A warning of Python's, at the line that runs; once a line and compile. category: an
  * exception class. Functions of the language itself warn of nothing. */
 void fe_warn(Fe *f, PyObject *category, const char *fmt, ...)

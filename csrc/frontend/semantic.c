@@ -95,6 +95,11 @@ check_operand(Fe *f, Value v, const char *op)
             err_help(f->c,
                      "tl.device_print(\"x\", x) shows run-time values, an f-string "
                      "those that are known when the kernel is compiled");
+        else if (v.kind == V_OBJ && PyUnicode_Check(v.obj) && fe_written(f, v))
+            err_help(f->c, "%s is a text: pass a number", fe_written(f, v));
+        else if (v.kind == V_OBJ && PyUnicode_Check(v.obj))
+            err_help(f->c, "tl.device_print(\"text\", x) shows a run-time value beside "
+                           "a text");
         const char *text = v.kind == V_OBJ && v.obj == Py_None ? fe_written(f, v)
                                                                : NULL;
         if (text)
@@ -127,7 +132,12 @@ fe_promote(Fe *f, Value a, Value b, bool is_div, bool allow_ptr, Val **px, Val *
     }
     if (x->type->is_ptr || y->type->is_ptr) {
         if (!allow_ptr || ty_element(f->c, x->type) != ty_element(f->c, y->type)) {
-            err_help(f->c, "p.to(tl.int64) gives the address");
+            if (x->type->is_ptr && y->type->is_ptr)
+                err_help(f->c, "p.to(tl.int64) gives the address");
+            else
+                err_help(f->c,
+                         "tl.load(p) reads what is there, p.to(tl.int64) gives the "
+                         "address");
             fail(f, TYPE, "'%s' cannot combine %s and %s", op, ty_str(f->a, x->type),
                  ty_str(f->a, y->type));
         }
@@ -137,6 +147,8 @@ fe_promote(Fe *f, Value a, Value b, bool is_div, bool allow_ptr, Val **px, Val *
         x = fe_cast(f, x, e, ROUND_RTNE);
         y = fe_cast(f, y, e, ROUND_RTNE);
     }
+    fe_warn_row(f, x, y);
+    fe_warn_row(f, y, x);
     fe_broadcast_pair(f, &x, &y);
     *px = x;
     *py = y;
@@ -322,6 +334,8 @@ tuple_op(Fe *f, Operator o, Value a, Value b)
             at[i] = t.tuple->at[i % t.tuple->n];
         return v_tuple(f, (int)(times * t.tuple->n), at);
     }
+    if (a.kind != b.kind)
+        err_help(f->c, "t[0] is the first of a tuple's elements");
     fail(f, TYPE, "'%s' cannot combine %s and %s", opr_text[o], fe_who(f, a),
          fe_who(f, b));
 }
@@ -365,6 +379,8 @@ pointer_op(Fe *f, Operator o, Value a, Value b)
             err_help(f->c,
                      "only integers can be added to or subtracted from a pointer; "
                      "tl.load(p) is the value that it points to");
+        if (a.kind != b.kind)
+            err_help(f->c, "t[0] is the first of a tuple's elements");
         fail(f, TYPE, "'%s' cannot combine %s and %s", opr_text[o], fe_who(f, a),
              fe_who(f, b));
     }
@@ -625,6 +641,9 @@ fe_unary(Fe *f, Operator o, Value a)
         if (o == OPR_Not)
             return v_bool(!fe_truth(f, a, "'not'"));
         fe_watch_operand(f, a);
+        if (o == OPR_Invert && PyFloat_Check(a.obj))
+            err_help(f->c, "'~' turns the bits of an int or a mask around; -x changes "
+                           "the sign");
         PyObject *of = o == OPR_USub   ? PyNumber_Negative(a.obj)
                        : o == OPR_UAdd ? PyNumber_Positive(a.obj)
                                        : PyNumber_Invert(a.obj);

@@ -414,8 +414,9 @@ no_source(FeFunction *f)
 {
     PyErr_Format(
         PyExc_ValueError,
-        "the source of %s() is not available (%s, line %d): @jit functions must be "
-        "defined in a file or a notebook, or have their text in linecache",
+        "the source of %s() is not available (%s, line %d): write the kernel into a file "
+        "or a notebook; what exec() gets as compile(text, name, 'exec') is found by "
+        "linecache.cache[name] = len(text), None, text.splitlines(True), name",
         f->name, f->file, f->first_line);
     return -1;
 }

@@ -528,6 +528,7 @@ stmt_any(Fe *f, Node *n, Rest *rest, bool *used)
         fe_at(f, n->a);
         Value decayed = fe_decay(f, v);
         fe_at(f, n);
+        f->assigned = n->a;
         for (int i = 0; i < n->n_list; i++) {
             Node *t = n->list[i]; /* a field knows whether it is constant */
             bool keeps = t->kind == AST_Attribute || fe_is_declared(f, t);
@@ -536,6 +537,7 @@ stmt_any(Fe *f, Node *n, Rest *rest, bool *used)
                       : t->kind == AST_Name ? fe_constexpr(f, v)
                                             : v);
         }
+        f->assigned = NULL;
         return FALLS;
     }
     case AST_AnnAssign: fe_ann_assign(f, n); return FALLS;

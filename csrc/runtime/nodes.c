@@ -503,6 +503,8 @@ instead_of(PyObject *x)
         return ". x.to_numpy() is an array of its values";
     if (is_masked_array(Py_TYPE(x)))
         return ". x.filled(0) has a number in each place, and x.mask is an array of its own";
+    if (PyCFunction_Check(x))
+        return ". It is a function: call it, x.numel()";
     if (PyUnicode_Check(x))
         return ". For a compile-time value annotate it tl.constexpr";
     if (PyObject_CheckBuffer(x) && !PyBytes_Check(x))

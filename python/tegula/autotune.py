@@ -136,6 +136,9 @@ class Autotuner(KernelInterface):
         if isinstance(key, str):
             raise TypeError(f"@autotune: key is a list of names: key=[{key!r}]")
         for name in key:
+            if not isinstance(name, str):
+                text = f"@autotune: key has names of parameters, not {name!r}"
+                raise TypeError(text)
             if name not in self.arg_names:
                 what = checks.no_parameter(name, self.base_fn, self.arg_names)
                 text = f"@autotune: key {what}"
@@ -692,6 +695,7 @@ class Heuristics(KernelInterface):
         return self.fn.run(*args, **kwargs)
 
 
+@checks.names_its_options
 def autotune(
     configs: Sequence[Config],
     key: Sequence[str],

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import types
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def did_you_mean(name: str, words: Iterable[str], prefix: str = "") -> str:
@@ -16,6 +19,21 @@ def did_you_mean(name: str, words: Iterable[str], prefix: str = "") -> str:
     wanted = name.lower().replace("_", "")
     near = difflib.get_close_matches(wanted, by_letters, 1, 0.7)
     return f"; did you mean {prefix + by_letters[near[0]]!r}?" if near else ""
+
+
+def names_its_options(fn: F) -> F:
+    """A misspelt keyword of fn is answered with the one that is near."""
+    known = fn.__code__.co_varnames[: fn.__code__.co_argcount]  # type: ignore[attr-defined]
+
+    @functools.wraps(fn)
+    def call(*args: Any, **given: Any) -> Any:
+        for name in given:
+            if name not in known:
+                takes = did_you_mean(name, known) or f"; it takes {', '.join(known)}"
+                raise TypeError(f"{fn.__name__}() takes no {name!r}{takes}")
+        return fn(*args, **given)
+
+    return call  # type: ignore[return-value]
 
 
 def no_parameter(name: str, fn: Any, arg_names: Iterable[str]) -> str:

@@ -36,6 +36,22 @@ class _Wrapped:
         return obj.fn  # so that inspect, and ?? in IPython, find the kernel's source
 
 
+# What kernels of other packages have under these names.
+_OF_OTHERS = {
+    **dict.fromkeys(
+        ("forall", "launch", "configure"),
+        "k[(cdiv(n, BLOCK),)](..) launches a program for each block",
+    ),
+    **dict.fromkeys(
+        ("asm", "ptx", "n_regs", "n_spills", "report", "inspect_asm", "inspect_llvm"),
+        "a launch, k[grid](..), and k.compile(..) return the compiled kernel, which has "
+        "asm, n_regs, n_spills and report",
+    ),
+    "py_func": "k.fn is the Python function",
+    "apply": "a gradient is made by tegula.torch.custom_op, or torch.autograd.Function",
+}
+
+
 class KernelInterface:
     """What can be launched with ``kernel[grid](...)``: autotuners and heuristics.
 
@@ -72,6 +88,16 @@ class KernelInterface:
         all arguments, those a config chose among them.
         """
         return partial(self.run, grid=grid, warmup=False)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            more = f": {_OF_OTHERS[name]}" if name in _OF_OTHERS else ""
+            raise AttributeError(
+                f"{type(self).__name__!r} object has no attribute {name!r}{more}",
+                name=name,
+                obj=self,
+            )
 
     # Anything is a grid, so `x in kernel` and `list(kernel)` would never end.
     __iter__ = None
@@ -493,9 +519,16 @@ def jit(
     """
 
     for name in others:
+        from tegula.configs import did_you_mean
+
+        near = did_you_mean(name, jit.__kwdefaults__)
         raise TypeError(
-            f"jit() takes no {name!r}: options are given at the launch, "
-            "k[grid](.., num_warps=4), or by a Config of @autotune"
+            f"jit() takes no {name!r}"
+            + (
+                near
+                or ": options are given at the launch, k[grid](.., num_warps=4), or by "
+                "a Config of @autotune"
+            )
         )
 
     def make(f: Callable[..., Any]) -> JITFunction[Any]:

@@ -351,6 +351,8 @@ def do_bench(
         raise ValueError(
             f"return_mode is one of {', '.join(_MODES)}, not '{return_mode}'"
         )
+    if not callable(fn):
+        raise TypeError("do_bench takes a function: do_bench(lambda: k[grid](..))")
     quantiles = percentiles if quantiles is None else quantiles
     timer = clock(device or default_device())
 

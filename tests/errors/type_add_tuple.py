@@ -17,3 +17,4 @@ def run():
 # type_add_tuple.py:9:17: CompileError[TYPE]: '+' cannot combine 'tl.load(x)' (an f32 scalar) and the tuple (1.0, 2.0)
 #     tl.store(x, tl.load(x) + (1.0, 2.0))
 #                 ^~~~~~~~~~~~~~~~~~~~~~~
+#   help: t[0] is the first of a tuple's elements

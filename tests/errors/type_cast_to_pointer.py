@@ -18,3 +18,4 @@ def run():
 # type_cast_to_pointer.py:9:9: CompileError[TYPE]: f32 does not convert to a pointer
 #     p = tl.load(x).to(tl.pointer_type(tl.float32))
 #         ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+#   help: p.dtype.element_ty is the type of what p points to

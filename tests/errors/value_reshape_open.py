@@ -18,4 +18,4 @@ def run():
 # value_reshape_open.py:10:24: CompileError[VALUE]: Shape element 0 must be 1 or more, not -1
 #     tl.store(x, tl.sum(tl.reshape(v, (-1, 2))))
 #                        ^~~~~~~~~~~~~~~~~~~~~~
-#   help: no side is found out: write its number
+#   help: no side is found out: here -1 is 32

@@ -47,4 +47,16 @@ def __getattr__(name: str) -> Any:
         import importlib
 
         return importlib.import_module("tegula.ops.nn")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from tegula.configs import did_you_mean
+
+    words = [w for w in globals() if not w.startswith("_")]
+    here = {
+        "flash_attention": "attention",
+        "scaled_dot_product_attention": "attention",
+        "nll_loss": "cross_entropy",
+        "rope": "rotary",
+        "mm": "matmul",
+        "bmm": "matmul",
+    }.get(name)
+    more = f"; here it is {here!r}" if here else did_you_mean(name, words)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{more}")

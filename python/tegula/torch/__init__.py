@@ -81,6 +81,13 @@ class CustomOp:
     def __init__(
         self, fn: Callable[..., Any], name: str, mutates_args: Iterable[str]
     ) -> None:
+        if isinstance(fn, KernelInterface):
+            raise TypeError(
+                f"custom_op {name}: {getattr(fn, '__name__', fn)} is a kernel; the op is a "
+                "function of its own, which makes the results and launches kernels"
+            )
+        if name.count("::") != 1:
+            raise ValueError(f"custom_op: the name is 'yours::{name}', not {name!r}")
         self.name, self._fn = name, fn
         self._fake: Callable[..., Any] | None = None
         self._backward: Callable[..., Any] | None = None
