@@ -379,8 +379,6 @@ pointer_op(Fe *f, Operator o, Value a, Value b)
             err_help(f->c,
                      "only integers can be added to or subtracted from a pointer; "
                      "tl.load(p) is the value that it points to");
-        if (a.kind != b.kind)
-            err_help(f->c, "t[0] is the first of a tuple's elements");
         fail(f, TYPE, "'%s' cannot combine %s and %s", opr_text[o], fe_who(f, a),
              fe_who(f, b));
     }

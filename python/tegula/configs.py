@@ -23,7 +23,7 @@ def did_you_mean(name: str, words: Iterable[str], prefix: str = "") -> str:
 
 def names_its_options(fn: F) -> F:
     """A misspelt keyword of fn is answered with the one that is near."""
-    known = fn.__code__.co_varnames[: fn.__code__.co_argcount]  # type: ignore[attr-defined]
+    known = fn.__code__.co_varnames[: fn.__code__.co_argcount]
 
     @functools.wraps(fn)
     def call(*args: Any, **given: Any) -> Any:

@@ -521,7 +521,7 @@ def jit(
     for name in others:
         from tegula.configs import did_you_mean
 
-        near = did_you_mean(name, jit.__kwdefaults__)
+        near = did_you_mean(name, jit.__kwdefaults__ or ())
         raise TypeError(
             f"jit() takes no {name!r}"
             + (

@@ -3,7 +3,6 @@
 import tegula
 import tegula.language as tl
 
-
 TEXT = """
 @tegula.jit
 def kernel(x, n):

@@ -18,4 +18,4 @@ def run():
 # type_pointer_range.py:10:14: CompileError[TYPE]: '+' cannot combine 'x' (a pointer to f32) and 'i' (a range)
 #     tl.store(x + i, 1.0)
 #              ^~~~~
-#   help: t[0] is the first of a tuple's elements
+#   help: a range is what a for runs over; tl.arange(0, N) is a block of offsets
