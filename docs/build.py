@@ -74,7 +74,7 @@ def ops() -> str:
         plain = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
         shown = inspect.Signature(plain)
         doc = reference.markdown(inspect.getdoc(f) or "")
-        out += f"\n## {name}\n\n```python\nops.{name}{shown}\n```\n{doc}\n"
+        out += f"\n## {name}\n\n```python\n{reference.wrapped(f'ops.{name}', str(shown))}\n```\n{doc}\n"
     return out
 
 

@@ -74,7 +74,8 @@ fe_unknown_keyword(Fe *f, const char *fn, const char *kw, const char *const *wor
             if (!strcmp(words[k], others[i][1]))
                 near = words[k];
     for (size_t i = 0; !near && i < COUNT(gone); i++)
-        if (!strcmp(kw, gone[i][0]) && strcmp(fn, "atomic_cas"))
+        if (!strcmp(kw, gone[i][0]) &&
+            (strcmp(kw, "mask") || (words[0] && !strcmp(words[0], "input"))))
             err_help(f->c, "%s", gone[i][1]);
     if (near)
         err_help(f->c, "did you mean '%s'?", near);

@@ -16,6 +16,7 @@ import enum
 import importlib
 import inspect
 import re
+import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import ModuleType
@@ -222,7 +223,7 @@ def entries(group: Group) -> list[Entry]:
 
 # --- text ------------------------------------------------------------------------------
 COLUMNS = re.compile(r"^(\S.*?) {2,}(\S.*)$")  # a name, and what it means
-LABEL = re.compile(r"^(Shapes?|Types?|Errors|Cost|Hints|Accuracy|Order):\s*(.*)$")
+LABEL = re.compile(r"^(Shapes?|Types?|Errors|Cost|Hints|Accuracy|Order|See):\s*(.*)$")
 
 
 def markdown(doc: str) -> str:
@@ -265,6 +266,16 @@ def markdown(doc: str) -> str:
     return re.sub(r"\n{3,}", "\n\n", "\n".join(out)).strip()
 
 
+def wrapped(name: str, signature: str) -> str:
+    """name(a, b=None) in lines of at most 88 columns, which need no scroll bar."""
+    if len(name + signature) <= 88:
+        return name + signature
+    inner = textwrap.fill(
+        signature[1:-1], 84, break_long_words=False, break_on_hyphens=False
+    )
+    return f"{name}(\n{textwrap.indent(inner, '    ')}\n)"
+
+
 def page(group: Group, members: set[str]) -> str:
     module = importlib.import_module(group.modules[0])
     out = [
@@ -276,7 +287,7 @@ def page(group: Group, members: set[str]) -> str:
         out += ["", markdown(inspect.cleandoc(module.__doc__ or ""))]
     for e in entries(group):
         out += ["", f"## {e.name}", "", "```python"]
-        out += [f"{e.home}{e.name}{e.signature()}", "```", markdown(e.doc)]
+        out += [wrapped(e.home + e.name, e.signature()), "```", markdown(e.doc)]
         if e.name in members and group.prefix == "tl.":
             out += ["", f"Also a method of tensors: `x.{e.name}(..)`."]
     return "\n".join(out) + "\n"

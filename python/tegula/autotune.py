@@ -720,7 +720,8 @@ def autotune(
     reset_to_zero      arguments zeroed before every measured run
     restore_value      arguments put back after every measured run; a kernel that reads what
                        it writes is run thousands of times on it otherwise
-    pre_hook(args, reset_only=False), post_hook(args, exception=None) replace these two
+    pre_hook, post_hook  in place of reset_to_zero and restore_value:
+                       pre_hook(args, reset_only=False), post_hook(args, exception=None)
     do_bench(call, quantiles=...)   the clock; milliseconds
     cache_results      keep each configuration's time on disk: one that is added is timed
                        alone

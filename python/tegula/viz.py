@@ -66,11 +66,16 @@ def lanes(offsets: Any, mask: Any = None, ax: Any = None) -> Any:
     offsets = np.asarray(offsets).ravel()
     mask = np.ones(len(offsets), bool) if mask is None else np.asarray(mask).ravel()
     ax = _axes(ax, 8, 1.2)
+    tight = len(offsets) * max((len(str(at)) for at in offsets), default=0) > 100
     for i, (at, on) in enumerate(zip(offsets, mask, strict=True)):
         colour = "tab:blue" if on else "lightgrey"
         ax.add_patch(_box(i, 0, colour))
         if len(offsets) <= 40:  # else they would overlap
-            ax.text(i + 0.5, 0.5, str(at), ha="center", va="center", fontsize=7)
+            turned = 90 if tight else 0
+            ax.text(
+                i + 0.5, 0.5, str(at), ha="center", va="center", fontsize=7,
+                rotation=turned,
+            )  # fmt: skip
     ax.set_xlim(0, len(offsets))
     ax.set_ylim(0, 1)
     ax.set_yticks([])
