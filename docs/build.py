@@ -74,7 +74,8 @@ def ops() -> str:
         plain = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
         shown = inspect.Signature(plain)
         doc = reference.markdown(inspect.getdoc(f) or "")
-        out += f"\n## {name}\n\n```python\n{reference.wrapped(f'ops.{name}', str(shown))}\n```\n{doc}\n"
+        call = reference.wrapped(f"ops.{name}", str(shown))
+        out += f"\n## {name}\n\n```python\n{call}\n```\n{doc}\n"
     return out
 
 
