@@ -378,7 +378,7 @@ class Autotuner(KernelInterface):
                     f"{', '.join(map(repr, names))}, and autotuning runs it many times: "
                     f"@autotune(.., restore_value={names}), or reset_to_zero",
                     UserWarning,
-                    stacklevel=2,
+                    stacklevel=checks.users_level(),
                 )
 
     def _first_that_compiles(
@@ -406,7 +406,7 @@ class Autotuner(KernelInterface):
             warnings.warn(
                 f"@autotune of {self.base_fn.__name__}() leaves out {config}: {error}",
                 UserWarning,
-                stacklevel=2,
+                stacklevel=checks.users_level(),
             )
 
     # --- choosing ----------------------------------------------------------------------

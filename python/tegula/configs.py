@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import types
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -19,6 +20,14 @@ def did_you_mean(name: str, words: Iterable[str], prefix: str = "") -> str:
     wanted = name.lower().replace("_", "")
     near = difflib.get_close_matches(wanted, by_letters, 1, 0.7)
     return f"; did you mean {prefix + by_letters[near[0]]!r}?" if near else ""
+
+
+def users_level() -> int:
+    """stacklevel= of a warning that is about what called us: that of its line."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith("tegula."):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def names_its_options(fn: F) -> F:

@@ -51,25 +51,22 @@ class KernelReport(str):
     rows: list[Row]
     totals: dict[str, int]
     traffic: dict[str, Any] | None  # of the latest launch
+    notes: list[str]  # the lines above the rows: of the whole kernel
 
     def html(self) -> str:
         """A table by itself."""
-        head, *_ = self.splitlines()
+        head, *more = self.notes
+        # Said of each cell: Jupyter has rules of its own for those of any table.
+        left = '<td style="text-align: left">'
         out = f"<table><caption>{html.escape(head)}</caption>\n"
         for row in self.rows:
             why = "".join(
                 f"<br><i>{html.escape(t)}</i>" for t in (row.why, row.fix) if t
             )
-            cells = (
-                f"<td>{row.line}</td><td><code>{html.escape(row.source)}</code></td>"
-            )
-            cells += f"<td>{html.escape(row.what)}</td><td>{html.escape(row.text)}{why}"
-            out += f"<tr>{cells}</td></tr>\n"
-        numbers = ", ".join(f"{k}: {v}" for k, v in self.totals.items())
-        launch = (
-            f"<br>{html.escape(advice.moved(self.traffic))}" if self.traffic else ""
-        )
-        return out + f"</table>\n<p>{html.escape(numbers)}{launch}</p>\n"
+            cells = f"<td>{row.line}</td>{left}<code>{html.escape(row.source)}</code>"
+            cells += f"</td>{left}{html.escape(row.what)}</td>"
+            out += f"<tr>{cells}{left}{html.escape(row.text)}{why}</td></tr>\n"
+        return out + f"</table>\n<p>{'<br>'.join(map(html.escape, more))}</p>\n"
 
     _repr_html_ = html
 
@@ -94,6 +91,7 @@ def report(compiled: Any) -> KernelReport:
     traffic = compiled._traffic()
     lines = [_head(compiled), *_total_lines(compiled, totals)]
     lines += _launch_lines(compiled, traffic)
+    notes = list(lines)
     shown = None
     for row in rows:
         if row.source and row.line != shown:
@@ -104,6 +102,7 @@ def report(compiled: Any) -> KernelReport:
         lines += [f"           try: {row.fix}"] * bool(row.fix)
     made = KernelReport("\n".join(lines) + "\n")
     made.rows, made.totals, made.traffic = rows, totals, traffic
+    made.notes = notes
     return made
 
 

@@ -17,6 +17,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TextIO
 
+from tegula import advice
+
 Record = dict[str, Any]
 
 
@@ -76,7 +78,7 @@ class Report:
     def _rate(self, ms: float) -> str:
         work = self.data.get("work") or {}
         if work.get("flops"):
-            return f"{work['flops'] / ms / 1e9:.3g} TFLOP/s"
+            return advice.amount(work["flops"] / ms * 1e3, "FLOP/s")
         if work.get("bytes"):
             return f"{work['bytes'] / ms / 1e6:.4g} GB/s"
         return ""
@@ -117,11 +119,21 @@ class Report:
 
     def html(self) -> str:
         head, *rows = self.table()
-        out = f"<table><caption>{html.escape(self.title())}</caption>\n<tr>"
-        out += "".join(f"<th>{html.escape(t)}</th>" for t in head) + "</tr>\n"
-        for row in rows:
+        # Said of each cell: Jupyter has rules of its own for those of any table.
+        last = len(head) - (head[-1] == "")  # why, which may be long
+        styles = [
+            f"text-align: {'right' if 2 <= i < last else 'left'}"
+            + "; white-space: nowrap" * (i < last)
+            for i in range(len(head))
+        ]
+        out = f"<table><caption>{html.escape(self.title())}</caption>\n"
+        for row in [head, *rows]:
+            cell = "th" if row is head else "td"
             bold = ' style="font-weight: bold"' if row[0] else ""
-            cells = "".join(f"<td>{html.escape(t)}</td>" for t in row)
+            cells = "".join(
+                f'<{cell} style="{style}">{html.escape(t)}</{cell}>'
+                for t, style in zip(row, styles, strict=True)
+            )
             out += f"<tr{bold}>{cells}</tr>\n"
         return out + f"</table>\n<p>{html.escape(self.lead())}</p>\n"
 

@@ -378,8 +378,9 @@ def test_one_that_does_not_compile_is_named():
 
     tuned = tegula.autotune(blocks(8, 16), [], do_bench=clock([1]))(fits)
     x = np.zeros(16, np.int32)
-    with pytest.warns(UserWarning, match=r"leaves out BLOCK: 8.*CompileError"):
+    with pytest.warns(UserWarning, match=r"leaves out BLOCK: 8.*CompileError") as seen:
         tuned[(1,)](x)
+    assert [w.filename for w in seen] == [__file__]  # the launch, not a line of ours
     assert x.tolist() == list(range(16))
     none = tegula.autotune(blocks(8, 4), [])(fits)
     with pytest.raises(tegula.CompileError, match="reshape"):
@@ -461,6 +462,9 @@ def test_a_report():
     assert lead == "the winner leads by 100%"
     html = tuned._repr_html_()
     assert html == tuned.report().html() and html.count("<tr") == 4
+    # Jupyter sets all cells to the right, and breaks them where one is long.
+    assert '<td style="text-align: left; white-space: nowrap">BLOCK: 32</td>' in html
+    assert '<td style="text-align: right; white-space: nowrap">0.512 GB/s</td>' in html
     assert tuned.report().data["rows"][0]["ms"] == [2e-3] * 3
 
 

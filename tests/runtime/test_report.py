@@ -126,6 +126,7 @@ def test_sources_totals_and_html():
     assert report.totals["shared"] == 16
     assert [r.what for r in report.rows] == ["load", "reduce", "store"]
     assert report.html().count("<tr>") == 3 and "row_sum for" in report._repr_html_()
+    assert "16 bytes of shared memory" in report.html()
 
 
 def test_why_a_load_is_narrow():
