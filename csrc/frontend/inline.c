@@ -143,6 +143,15 @@ bind_params(Fe *f, const Tree *t, Value *local, const Value *defaults, int n,
             }
         }
         local[i] = fe_read(f, local[i]);
+        if (t->is_library && p->is_constexpr && local[i].kind == V_TENSOR && f->frame &&
+            !f->frame->tree->is_library) {
+            err_help(f->c, "it is %s", params_text(f, t, defaults, name, from));
+            err_at(f->c, f->b.loc, ARGUMENT, who,
+                   str_printf(f->a,
+                              "the argument '%s' must be known when the kernel is "
+                              "compiled, and is %s",
+                              param_name(t, i), v_describe(f, local[i])));
+        }
         if (!t->is_library)
             local[i] = fe_own_value(f, local[i], param_name(t, i));
         /* A tensor for a parameter annotated tl.constexpr is as good: published kernels

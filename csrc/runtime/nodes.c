@@ -308,11 +308,15 @@ unreadable(const FeParam *p, PyObject *x)
     PyObject *text = value ? PyObject_Str(value) : NULL;
     const char *s = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
     char name[80], line[300];
+    const char *more = readable_of(x);
+    if (s && !*more && strstr(s, "data pointer of Tensor"))
+        more =
+            ". Inside of torch.vmap, torch.func and while torch.compile looks, tensors "
+            "have no memory: tegula.torch.custom_op makes an op of a launch";
     snprintf(line, sizeof line, "%.*s", s ? (int)strcspn(s, "\n") : 1, s ? s : "?");
     PyErr_Clear();
     PyErr_Format(PyExc_TypeError, "argument '%U' is %s that kernels cannot read: %s%s",
-                 p->name, type_with_article(x, name, sizeof name), line,
-                 readable_of(x));
+                 p->name, type_with_article(x, name, sizeof name), line, more);
     DROP(text, type, value, trace);
     return -1;
 }

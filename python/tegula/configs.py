@@ -73,6 +73,11 @@ _PRUNE = ("early_config_prune", "perf_model", "top_k")
 
 
 def check_prune(names: Iterable[str]) -> None:
+    if callable(names):
+        raise TypeError(
+            "@autotune: prune_configs_by is a dict, {'early_config_prune': f}, "
+            f"not {names!r}"
+        )
     for name in names:
         if name not in _PRUNE:
             warnings.warn(

@@ -540,6 +540,8 @@ def jit(
             text = f"@jit needs a Python function, not {f!r}"
             if isinstance(f, str):  # Numba's signatures
                 text += "; types are those of a launch's arguments"
+            if isinstance(f, KernelInterface):
+                text += ": @jit stands below @autotune and @heuristics"
             raise TypeError(text)
         return JITFunction(
             f,

@@ -226,3 +226,16 @@ def test_tritons_way(tmp_path):
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_a_kernel_is_no_op_and_a_name_has_two_parts():
+    with pytest.raises(TypeError, match="scale_kernel is a kernel; the op is a func"):
+        custom_op("tegula_tests::kernel")(scale_kernel)
+    with pytest.raises(ValueError, match="the name is 'yours::scaled', not 'scaled'"):
+        custom_op("scaled")(launch)
+
+
+def test_a_tensor_of_vmap_is_told_of_ops():
+    rows = torch.ones(2, 32)
+    with pytest.raises(TypeError, match=r"tegula\.torch\.custom_op makes an op of"):
+        torch.vmap(lambda x: launch(x, None, 2.0))(rows)
