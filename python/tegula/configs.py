@@ -16,6 +16,7 @@ def did_you_mean(name: str, words: Iterable[str], prefix: str = "") -> str:
     """ "; did you mean 'num_warps'?" where one of the words is near, else nothing."""
     import difflib
 
+    name = str(name)  # a key may be anything
     by_letters = {w.lower().replace("_", ""): w for w in words}
     wanted = name.lower().replace("_", "")
     near = difflib.get_close_matches(wanted, by_letters, 1, 0.7)

@@ -14,4 +14,4 @@ def run():
 
 
 # ----
-# TypeError: @autotune: key has names of parameters, not 4
+# ValueError: @autotune: key 4 is no parameter of kernel(x, n, B)
