@@ -27,18 +27,18 @@ CAPS = {
     "csrc/codegen/host": 5184,
     "csrc/codegen/library": 1210,
     "csrc/codegen/simt": 8047,
-    "csrc/frontend": 15314,
+    "csrc/frontend": 15445,
     "csrc/interp": 970,
     "csrc/ir": 5031,
     "csrc/layout": 1734,
     "csrc/module": 1730,
     "csrc/passes": 12765,
     "csrc/ptx": 12278,
-    "csrc/runtime": 10512,
+    "csrc/runtime": 10518,
     "csrc/runtime/emu": 320,
-    "csrc/tools": 3093,
+    "csrc/tools": 3101,
     "csrc/tools/ptxsim": 1020,
-    "python/tegula": 17520,
+    "python/tegula": 17603,
 }
 
 
