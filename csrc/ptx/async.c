@@ -96,8 +96,8 @@ dec_copy(Dec *d)
     bool is_cg = dec_has(d, "cg");
     if (!is_cg && !dec_has(d, "ca"))
         dec_unknown(d, "this copy is not simulated");
-    if ((!dec_has(d, "shared") && !dec_has(d, "shared::cta")) || !dec_has(d, "global"))
-        dec_fail(d, "no such form");
+    dec_refuse(d, (!dec_has(d, "shared") && !dec_has(d, "shared::cta")) ||
+                      !dec_has(d, "global"));
     dec_take_hints(d);
     bool policy = dec_has(d, "L2::cache_hint");
     if (!dec_literal(d, 2, &bytes) ||
@@ -130,8 +130,7 @@ dec_cp(Dec *d)
         dec_bulk(d);
         return;
     }
-    if (dec_sm(d) < 80)
-        dec_fail(d, "from sm_80 on");
+    dec_since(d, 80);
     if (dec_has(d, "mbarrier")) {
         dec_arrive_later(d);
         return;
@@ -151,8 +150,7 @@ dec_cp(Dec *d)
         dec_copy(d);
         return;
     }
-    if (d->n_opds != n_opds)
-        dec_fail(d, "%d operands", d->n_opds);
+    dec_operands(d, n_opds);
 }
 
 /* ---- st.async -------------------------------------------------------------------- */
@@ -196,8 +194,7 @@ static void
 open_async(Dec *d)
 {
     dec_take_hints(d);
-    if (dec_sm(d) < 90)
-        dec_fail(d, "from sm_90 on");
+    dec_since(d, 90);
     if (dec_space(d) != SPACE_CLUSTER || !dec_has(d, "mbarrier::complete_tx::bytes"))
         dec_unknown(d, "this form is not simulated");
     d->ins->space = SPACE_CLUSTER;
@@ -212,8 +209,7 @@ take_places(Dec *d)
     const Sym *sym;
     i->type = (uint8_t)dec_type(d);
     i->bytes = type_info[i->type].bytes;
-    if ((i->bytes != 4 && i->bytes != 8) || d->n_opds != 3)
-        dec_fail(d, "no such form");
+    dec_refuse(d, (i->bytes != 4 && i->bytes != 8) || d->n_opds != 3);
     dec_address(d, 0, &sym);
     dec_second_address(d, 2);
 }
@@ -278,8 +274,7 @@ dec_red_async(Dec *d)
     int op = dec_atomic_op(d);
     i->op = (uint8_t)op;
     take_places(d);
-    if (op < 0 || type_info[i->type].kind == 'f')
-        dec_fail(d, "no such form");
+    dec_refuse(d, op < 0 || type_info[i->type].kind == 'f');
     dec_in(d, 1, i->bytes);
     i->run = red_async;
 }

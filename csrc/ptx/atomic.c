@@ -148,8 +148,8 @@ dec_atomic(Dec *d, bool is_red)
     bool noftz = dec_has(d, "noftz"), policy = dec_has(d, "L2::cache_hint");
     int op = dec_one(d, op_words), v = dec_one(d, vectors);
     Type t = dec_type(d);
-    if (op < 0 || t == T_PRED || type_info[t].bytes > 8 || type_info[t].bytes < 2)
-        dec_fail(d, "no such form");
+    dec_refuse(d, op < 0 || t == T_PRED || type_info[t].bytes > 8 ||
+                      type_info[t].bytes < 2);
     bool is_float = type_info[t].kind == 'f',
          is_half = is_float && type_info[t].bytes == 2;
     bool is_pair = t == T_F16X2 || t == T_BF16X2;
@@ -191,8 +191,7 @@ dec_atomic(Dec *d, bool is_red)
             dec_in_typed(d, at + 1, t);
     if (op == CAS)
         dec_in_typed(d, at + 2, t);
-    if (d->n_opds != at + 2 + (op == CAS) + policy)
-        dec_fail(d, "%d operands", d->n_opds);
+    dec_operands(d, at + 2 + (op == CAS) + policy);
     i->undef = UNDEF_TRACKED;
     i->run = atomic;
 }

@@ -215,10 +215,10 @@ dec_reduction(Dec *d, Form *f)
     Type t = dec_type(d);
     f->type = (uint8_t)t;
     bool is_half = t == T_F16 || t == T_BF16;
-    if (f->op < 0 || t == T_PRED || type_info[t].bytes < 2 || type_info[t].bytes > 8 ||
-        (noftz && !is_half) || (type_info[t].bytes == 2 && !is_half) ||
-        (f->tells && (is_half || type_info[t].kind == 'f')))
-        dec_fail(d, "no such form");
+    dec_refuse(d, f->op < 0 || t == T_PRED || type_info[t].bytes < 2 ||
+                      type_info[t].bytes > 8 || (noftz && !is_half) ||
+                      (type_info[t].bytes == 2 && !is_half) ||
+                      (f->tells && (is_half || type_info[t].kind == 'f')));
 }
 
 static void
@@ -236,12 +236,11 @@ dec_bulk_copy(Dec *d, bool is_reduction)
     if (is_reduction)
         dec_reduction(d, f);
     bool from_global = f->from == SPACE_GLOBAL, to_global = f->to == SPACE_GLOBAL;
-    if (f->tells == in_group || to_global != in_group || (to_global && from_global) ||
-        (from_global && is_reduction) || f->from == SPACE_CLUSTER ||
-        (f->to_many && !from_global) || (f->to == SPACE_SHARED && !from_global))
-        dec_fail(d, "no such form");
-    if (d->n_opds != 3 + f->tells + f->to_many + policy)
-        dec_fail(d, "%d operands", d->n_opds);
+    dec_refuse(d, f->tells == in_group || to_global != in_group ||
+                      (to_global && from_global) || (from_global && is_reduction) ||
+                      f->from == SPACE_CLUSTER || (f->to_many && !from_global) ||
+                      (f->to == SPACE_SHARED && !from_global));
+    dec_operands(d, 3 + f->tells + f->to_many + policy);
     i->space = (uint8_t)f->to;
     dec_address(d, 0, &sym);
     f->offset[FROM] = dec_offset(d, 1);
@@ -258,10 +257,8 @@ dec_bulk(Dec *d)
 {
     bool is_reduction = !strncmp(d->text, "cp.reduce", 9);
     Ins *i = d->ins;
-    if (is_reduction && !dec_has(d, "bulk"))
-        dec_fail(d, "no such form");
-    if (dec_sm(d) < 90)
-        dec_fail(d, "from sm_90 on");
+    dec_refuse(d, is_reduction && !dec_has(d, "bulk"));
+    dec_since(d, 90);
     if (dec_has(d, "tensor")) {
         dec_tensor_copy(d, is_reduction);
         return;
@@ -311,12 +308,10 @@ dec_arrive_later(Dec *d)
 {
     const Sym *sym;
     Ins *i = d->ins;
-    if (!dec_has(d, "arrive"))
-        dec_fail(d, "no such form");
+    dec_refuse(d, !dec_has(d, "arrive"));
     i->flags = dec_has(d, "noinc");
     i->space = (uint8_t)dec_space(d);
-    if (!dec_has(d, "b64") || d->n_opds != 1)
-        dec_fail(d, "no such form");
+    dec_refuse(d, !dec_has(d, "b64") || d->n_opds != 1);
     dec_address(d, 0, &sym);
     if (i->space == SPACE_GENERIC && sym)
         i->space = (uint8_t)sym->space;

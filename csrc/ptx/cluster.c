@@ -9,32 +9,21 @@ enum { IN_BLOCK = (1 << CLUSTER_SHIFT) - 1, NO_BLOCK = 255 };
 
 /* mapa: the address of the same byte in another block of the cluster. Of a block that there is
  * not it is an address that nobody may use: lanes may ask and then not do it. */
-static void
-mapa(Lanes *w, const Ins *i, uint32_t m)
+static uint64_t
+in_block(uint64_t address, uint64_t rank)
 {
-    uint64_t a[LANES], rank[LANES];
-    lanes_get(w, i->in[0], a);
-    lanes_get(w, i->in[1], rank);
-    for (int l = 0; l < LANES; l++) {
-        uint64_t generic = a[l] & GENERIC_SHARED,
-                 block = rank[l] < NO_BLOCK - 1 ? rank[l] + 1 : NO_BLOCK;
-        a[l] = generic | block << CLUSTER_SHIFT | (a[l] & IN_BLOCK);
-    }
-    lanes_put(w, i->out[0], m, a);
+    uint64_t block = rank < NO_BLOCK - 1 ? rank + 1 : NO_BLOCK;
+    return (address & (GENERIC_SHARED | IN_BLOCK)) | block << CLUSTER_SHIFT;
 }
+BY_WORD(mapa, in_block(x, y))
 
-static void
-getctarank(Lanes *w, const Ins *i, uint32_t m)
+static uint64_t
+rank_of(uint64_t address, int own)
 {
-    uint64_t a[LANES];
-    int own = w->owner->rank(w);
-    lanes_get(w, i->in[0], a);
-    for (int l = 0; l < LANES; l++) {
-        uint64_t r = (a[l] & ~GENERIC_SHARED) >> CLUSTER_SHIFT;
-        a[l] = r ? r - 1 : (uint64_t)own;
-    }
-    lanes_put(w, i->out[0], m, a);
+    uint64_t r = (address & ~GENERIC_SHARED) >> CLUSTER_SHIFT;
+    return r ? r - 1 : (uint64_t)own;
 }
+BY_WORD(getctarank, rank_of(x, w->owner->rank(w)))
 
 /* Of an address: 4 or 8 bytes. */
 static int
@@ -42,8 +31,7 @@ dec_address_bytes(Dec *d)
 {
     dec_space(d);
     Type t = dec_type(d);
-    if ((t != T_U32 && t != T_U64) || dec_sm(d) < 90)
-        dec_fail(d, "no such form");
+    dec_refuse(d, (t != T_U32 && t != T_U64) || dec_sm(d) < 90);
     d->ins->is_threads_own = true;
     return type_info[t].bytes;
 }
@@ -55,8 +43,7 @@ dec_mapa(Dec *d)
     dec_out(d, 0, bytes);
     dec_in(d, 1, bytes);
     dec_in(d, 2, 4);
-    if (d->n_opds != 3)
-        dec_fail(d, "%d operands", d->n_opds);
+    dec_operands(d, 3);
     d->ins->run = mapa;
 }
 
@@ -66,8 +53,7 @@ dec_getctarank(Dec *d)
     int bytes = dec_address_bytes(d);
     dec_out(d, 0, 4);
     dec_in(d, 1, bytes);
-    if (d->n_opds != 2)
-        dec_fail(d, "%d operands", d->n_opds);
+    dec_operands(d, 2);
     d->ins->run = getctarank;
 }
 

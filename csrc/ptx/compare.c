@@ -130,12 +130,9 @@ static void
 set_any(Lanes *w, const Ins *i, uint32_t m)
 {
     const Set *s = i->more;
-    uint64_t a[LANES], b[LANES], c[LANES] = {0}, p[LANES], q[LANES];
+    uint64_t a[LANES], b[LANES], c[LANES], p[LANES], q[LANES];
     bool ftz = i->flags & CMP_FTZ;
-    lanes_get(w, i->in[0], a);
-    lanes_get(w, i->in[1], b);
-    if (i->n_in > 2)
-        lanes_get(w, i->in[2], c);
+    lanes_words(w, i, a, b, c);
     for (int l = 0; l < LANES; l++) {
         Type t = s->of_half ? s->of_half : s->type;
         bool lo = compare_one(t, i->op, ftz, s->of_half ? a[l] & 0xffff : a[l],
@@ -171,18 +168,7 @@ SELP(uint16_t)
 SELP(uint32_t)
 SELP(uint64_t)
 
-static void
-slct(Lanes *w, const Ins *i, uint32_t m)
-{
-    uint64_t a[LANES], b[LANES], c[LANES], out[LANES];
-    lanes_get(w, i->in[0], a);
-    lanes_get(w, i->in[1], b);
-    lanes_get(w, i->in[2], c);
-    for (int l = 0; l < LANES; l++)
-        out[l] = compare_one((Type)i->type, GE, i->flags & CMP_FTZ, c[l], 0) ? a[l]
-                                                                             : b[l];
-    lanes_put(w, i->out[0], m, out);
-}
+BY_WORD(slct, compare_one((Type)i->type, GE, i->flags &CMP_FTZ, z, 0) ? x : y)
 
 /* ---- rows ------------------------------------------------------------------------ */
 
@@ -263,8 +249,7 @@ dec_set(Dec *d)
     Type to = dec_type(d), t = dec_type(d);
     bool is_half = type_info[t].kind == 'f' && t != T_F32 && t != T_F64;
     bool is_to_half = to == T_F16 || (to == T_BF16 && dec_sm(d) >= 90);
-    if (to != T_U32 && to != T_S32 && to != T_F32 && !is_to_half && !is_half)
-        dec_fail(d, "no such form");
+    dec_refuse(d, to != T_U32 && to != T_S32 && to != T_F32 && !is_to_half && !is_half);
     dec_out(d, 0, type_info[to].bytes);
     dec_set_operands(d, t, cmp);
     Set *s = dec_more(d, sizeof *s);
@@ -293,8 +278,7 @@ dec_slct(Dec *d)
 {
     bool ftz = dec_has(d, "ftz");
     Type t = dec_type(d), by = dec_type(d);
-    if (by != T_F32 && (by != T_S32 || ftz))
-        dec_fail(d, "no such form");
+    dec_refuse(d, by != T_F32 && (by != T_S32 || ftz));
     dec_out(d, 0, type_info[t].bytes);
     dec_in_typed(d, 1, t);
     dec_in_typed(d, 2, t);

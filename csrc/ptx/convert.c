@@ -136,32 +136,11 @@ float_to_whole(const Cvt *c, uint64_t raw)
     return fmt_from_double(float_type(c->to), FMT_RN, false, x != x ? NAN : y);
 }
 
-#define BY(name)                                                                       \
-    static void run_##name(Lanes *w, const Ins *i, uint32_t m)                         \
-    {                                                                                  \
-        uint64_t a[LANES], out[LANES] = {0};                                           \
-        lanes_get(w, i->in[0], a);                                                     \
-        for (int l = 0; l < LANES; l++)                                                \
-            if (m >> l & 1)                                                            \
-                out[l] = name(i->more, a[l]);                                          \
-        lanes_put(w, i->out[0], m, out);                                               \
-    }
-BY(int_to_int)
-BY(float_to_int)
-BY(int_to_float)
-BY(float_to_whole)
-
-static void
-run_floats(Lanes *w, const Ins *i, uint32_t m)
-{
-    uint64_t a[LANES], b[LANES] = {0}, out[LANES] = {0};
-    lanes_get(w, i->in[0], a);
-    if (i->n_in > 1)
-        lanes_get(w, i->in[1], b);
-    EACH_LANE_OF(l, m)
-        out[l] = fmt_cvt_run(i->more, a[l], b[l]);
-    lanes_put(w, i->out[0], m, out);
-}
+BY_WORD(run_int_to_int, int_to_int(i->more, x))
+BY_WORD(run_float_to_int, float_to_int(i->more, x))
+BY_WORD(run_int_to_float, int_to_float(i->more, x))
+BY_WORD(run_float_to_whole, float_to_whole(i->more, x))
+BY_WORD(run_floats, fmt_cvt_run(i->more, x, y))
 
 /* ---- rows ------------------------------------------------------------------------ */
 
@@ -185,8 +164,7 @@ dec_floats(Dec *d)
         else
             dec_in_typed(d, k + 1, t);
     }
-    if (d->n_opds != c->n_sources + 1)
-        dec_fail(d, "%d operands", d->n_opds);
+    dec_operands(d, c->n_sources + 1);
     dec_places(d);
     d->ins->run = run_floats;
     if (c->to == FMT_F64 && c->from == FMT_F32 && !c->ftz && d->in[0].bytes == 4)
@@ -238,10 +216,10 @@ dec_cvt(Dec *d)
     Cvt *c = dec_more(d, sizeof *c);
     c->to = dec_type(d);
     c->from = dec_type(d);
-    if (type_info[c->to].kind == 'b' || type_info[c->from].kind == 'b' ||
-        c->to == T_F16X2 || c->to == T_BF16X2 || c->from == T_F16X2 ||
-        c->from == T_BF16X2 || (to_float && of_float && c->to != c->from))
-        dec_fail(d, "no such form");
+    dec_refuse(d, type_info[c->to].kind == 'b' || type_info[c->from].kind == 'b' ||
+                      c->to == T_F16X2 || c->to == T_BF16X2 || c->from == T_F16X2 ||
+                      c->from == T_BF16X2 ||
+                      (to_float && of_float && c->to != c->from));
     c->sat = dec_has(d, "sat");
     if (c->sat && !to_float && !of_float &&
         (is_signed(c->from)
@@ -254,8 +232,7 @@ dec_cvt(Dec *d)
                           : 0;
     if (c->round < 0)
         dec_fail(d, "no rounding");
-    if (d->n_opds != 2)
-        dec_fail(d, "%d operands", d->n_opds);
+    dec_operands(d, 2);
     if (to_float)
         dec_out(d, 0, type_info[c->to].bytes);
     else

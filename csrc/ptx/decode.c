@@ -31,6 +31,27 @@ dec_unknown(Dec *d, const char *why)
     dec_fail(d, "%s", why);
 }
 
+void
+dec_refuse(Dec *d, bool is_bad)
+{
+    if (is_bad)
+        dec_fail(d, "no such form");
+}
+
+void
+dec_since(Dec *d, int sm)
+{
+    if (dec_sm(d) < sm)
+        dec_fail(d, "from sm_%d on", sm);
+}
+
+void
+dec_operands(Dec *d, int n)
+{
+    if (d->n_opds != n)
+        dec_fail(d, "%d operands, not %d", d->n_opds, n);
+}
+
 /* ---- modifiers ------------------------------------------------------------------- */
 
 bool

@@ -158,12 +158,9 @@ pair_f32(Lanes *w, const Ins *i, uint32_t m)
 static void
 mixed(Lanes *w, const Ins *i, uint32_t m)
 {
-    uint64_t a[LANES], b[LANES], c[LANES] = {0};
+    uint64_t a[LANES], b[LANES], c[LANES];
     float *d = LANE(float, w, i->d);
-    lanes_get(w, i->in[0], a);
-    lanes_get(w, i->in[1], b);
-    if (i->n_in > 2)
-        lanes_get(w, i->in[2], c);
+    lanes_words(w, i, a, b, c);
     fesetround(host_mode[i->bytes]);
     EACH_LANE_OF(l, m) {
         float x = (float)half_value((Type)i->type, a[l]);
@@ -305,21 +302,17 @@ approx_f64(Lanes *w, const Ins *i, uint32_t m)
 static const char *const testp_words[] = {"finite", "infinite",  "number", "notanumber",
                                           "normal", "subnormal", NULL};
 
-static void
-testp(Lanes *w, const Ins *i, uint32_t m)
+static bool
+is_of_class(int c, int word)
 {
-    uint64_t a[LANES], out[LANES];
-    lanes_get(w, i->in[0], a);
-    for (int l = 0; l < LANES; l++) {
-        int c = i->in[0].bytes == 4 ? fpclassify(f32_of_bits((uint32_t)a[l]))
-                                    : fpclassify(f64_of_bits(a[l]));
-        const bool by[] = {
-            c != FP_NAN && c != FP_INFINITE, c == FP_INFINITE, c != FP_NAN, c == FP_NAN,
-            c == FP_NORMAL || c == FP_ZERO,  c == FP_SUBNORMAL};
-        out[l] = by[i->op];
-    }
-    lanes_put(w, i->out[0], m, out);
+    const bool by[] = {
+        c != FP_NAN && c != FP_INFINITE, c == FP_INFINITE, c != FP_NAN, c == FP_NAN,
+        c == FP_NORMAL || c == FP_ZERO,  c == FP_SUBNORMAL};
+    return by[word];
 }
+BY_WORD(testp, is_of_class(i->in[0].bytes == 4 ? fpclassify(f32_of_bits((uint32_t)x))
+                                               : fpclassify(f64_of_bits(x)),
+                           i->op))
 
 /* ---- rows ------------------------------------------------------------------------ */
 
@@ -341,10 +334,8 @@ dec_arithmetic(Dec *d, int op, int n)
     bool ftz = dec_has(d, "ftz"), sat = dec_has(d, "sat"), relu = dec_has(d, "relu"),
          noftz = dec_has(d, "noftz");
     if (dec_has(d, "f32x2")) {
-        if (dec_sm(d) < 100)
-            dec_fail(d, "from sm_100 on");
-        if (op > FMA || (op == FMA && !has_rounding) || sat || relu)
-            dec_fail(d, "no such form");
+        dec_since(d, 100);
+        dec_refuse(d, op > FMA || (op == FMA && !has_rounding) || sat || relu);
         i->op = (uint8_t)op;
         i->flags = ftz ? FTZ : 0;
         dec_same(d, T_B64, n);
@@ -353,18 +344,15 @@ dec_arithmetic(Dec *d, int op, int n)
     }
     Type t = dec_type(d), other = dec_maybe_type(d);
     (void)noftz;
-    if (type_info[t].kind != 'f')
-        dec_fail(d, "no such form");
+    dec_refuse(d, type_info[t].kind != 'f');
     if (op >= FMA && !has_rounding)
         dec_fail(d, "no rounding");
-    if ((relu && (op != FMA || sat)) || (sat && op > FMA))
-        dec_fail(d, "no such form");
+    dec_refuse(d, (relu && (op != FMA || sat)) || (sat && op > FMA));
     i->op = (uint8_t)op;
     i->flags = (uint16_t)((ftz ? FTZ : 0) | (sat ? SAT : 0));
     if (other) { /* add.f32.f16 d, a, c: a is a half */
-        if (t != T_F32 || (other != T_F16 && other != T_BF16) || op == DIV ||
-            dec_sm(d) < 100)
-            dec_fail(d, "no such form");
+        dec_refuse(d, t != T_F32 || (other != T_F16 && other != T_BF16) || op == DIV ||
+                          dec_sm(d) < 100);
         dec_out(d, 0, 4);
         for (int k = 1; k < n; k++)
             dec_in_typed(d, k, other);
@@ -375,13 +363,11 @@ dec_arithmetic(Dec *d, int op, int n)
         return;
     }
     if (type_info[t].bytes == 2 || t == T_F16X2 || t == T_BF16X2) {
-        if (op > FMA || i->bytes)
-            dec_fail(d, "no such form");
+        dec_refuse(d, op > FMA || i->bytes);
         dec_half(d, t, (HalfOp)(HALF_ADD + op), n, ftz, sat, relu);
         return;
     }
-    if (relu || (t == T_F64 && (ftz || sat)))
-        dec_fail(d, "no such form");
+    dec_refuse(d, relu || (t == T_F64 && (ftz || sat)));
     dec_same(d, t, n);
     i->run = i->bytes || i->flags ? (t == T_F32 ? flagged_f32 : flagged_f64)
                                   : nearest[op][t == T_F64];
@@ -396,8 +382,7 @@ dec_approx(Dec *d, int op, int n)
     d->ins->flags = ftz ? FTZ : 0;
     if ((t == T_F16 || t == T_F16X2 || t == T_BF16 || t == T_BF16X2) &&
         (op == EX2 || op == TANH)) {
-        if (ftz != (op == EX2 && type_info[t].name[0] == 'b'))
-            dec_fail(d, "no such form");
+        dec_refuse(d, ftz != (op == EX2 && type_info[t].name[0] == 'b'));
         dec_half(d, t, op == EX2 ? HALF_EX2 : HALF_TANH, 1,
                  ftz && type_info[t].name[0] == 'f', false, false);
         return;
@@ -407,8 +392,7 @@ dec_approx(Dec *d, int op, int n)
         d->ins->run = approx_f64;
         return;
     }
-    if (t != T_F32 || (op == TANH && ftz))
-        dec_fail(d, "no such form");
+    dec_refuse(d, t != T_F32 || (op == TANH && ftz));
     dec_same(d, t, n);
     d->ins->run = approx;
 }
@@ -489,8 +473,7 @@ dec_float_sign(Dec *d, bool is_neg)
         dec_half(d, t, is_neg ? HALF_NEG : HALF_ABS, 1, ftz, false, false);
         return;
     }
-    if (ftz && t != T_F32)
-        dec_fail(d, "no such form");
+    dec_refuse(d, ftz && t != T_F32);
     dec_same(d, t, 1);
     d->ins->run = ftz          ? (is_neg ? neg_ftz_f32 : abs_ftz_f32)
                   : t == T_F32 ? (is_neg ? neg_f32 : abs_f32)
@@ -515,8 +498,7 @@ dec_float_minmax(Dec *d, bool is_max)
     }
     if (xor && dec_sm(d) < 86)
         dec_fail(d, ".xorsign is of sm_86 on");
-    if (t == T_F64 && (ftz || nan || xor))
-        dec_fail(d, "no such form");
+    dec_refuse(d, t == T_F64 && (ftz || nan || xor));
     bool three = d->n_opds == 4 && t == T_F32 && !xor && dec_sm(d) >= 100;
     dec_same(d, t, three ? 3 : 2);
     d->ins->op = is_max;
@@ -545,8 +527,7 @@ dec_testp(Dec *d)
 {
     int op = dec_one(d, testp_words);
     Type t = dec_type(d);
-    if (op < 0 || (t != T_F32 && t != T_F64))
-        dec_fail(d, "no such form");
+    dec_refuse(d, op < 0 || (t != T_F32 && t != T_F64));
     d->ins->op = (uint8_t)op;
     d->ins->run = testp;
     dec_out(d, 0, 1);

@@ -26,8 +26,7 @@ dec_trap(Dec *d)
 static void
 dec_nanosleep(Dec *d)
 {
-    if (dec_type(d) != T_U32)
-        dec_fail(d, "no such form");
+    dec_refuse(d, dec_type(d) != T_U32);
     dec_in(d, 0, 4);
     d->ins->flow = FLOW_YIELD;
 }

@@ -162,30 +162,22 @@ static Run *const fast[][2] = {[HALF_ADD] = {add_f16x2, add_bf16x2},
                                [HALF_SUB] = {sub_f16x2, sub_bf16x2},
                                [HALF_MUL] = {mul_f16x2, mul_bf16x2}};
 
-static void
-run_half(Lanes *w, const Ins *i, uint32_t m)
+/* Of two halves in a word, or of one. */
+static uint64_t
+of_halves(const Ins *i, uint64_t x, uint64_t y, uint64_t z)
 {
-    uint64_t a[LANES], b[LANES] = {0}, c[LANES] = {0}, out[LANES] = {0};
     Type t = i->type == T_F16 || i->type == T_F16X2 ? T_F16 : T_BF16;
-    bool two = type_info[i->type].bytes == 4;
-    lanes_get(w, i->in[0], a);
-    if (i->n_in > 1)
-        lanes_get(w, i->in[1], b);
-    if (i->n_in > 2)
-        lanes_get(w, i->in[2], c);
-    EACH_LANE_OF(l, m) {
-        out[l] = one(i, t, a[l], b[l], c[l]);
-        if (two)
-            out[l] |= one(i, t, a[l] >> 16, b[l] >> 16, c[l] >> 16) << 16;
-    }
-    lanes_put(w, i->out[0], m, out);
+    uint64_t r = one(i, t, x, y, z);
+    return type_info[i->type].bytes < 4
+               ? r
+               : r | one(i, t, x >> 16, y >> 16, z >> 16) << 16;
 }
+BY_WORD(run_half, of_halves(i, x, y, z))
 
 void
 dec_half_xorsign(Dec *d)
 {
-    if (dec_sm(d) < 86)
-        dec_fail(d, "from sm_86 on");
+    dec_since(d, 86);
     d->ins->flags |= XORSIGN;
 }
 
@@ -193,8 +185,7 @@ void
 dec_half(Dec *d, Type t, HalfOp op, int n, bool ftz, bool sat, bool relu)
 {
     bool is_bf16 = t == T_BF16 || t == T_BF16X2;
-    if (is_bf16 && (ftz || sat) && op != HALF_EX2)
-        dec_fail(d, "no such form");
+    dec_refuse(d, is_bf16 && (ftz || sat) && op != HALF_EX2);
     if (is_bf16 && op <= HALF_MUL && dec_sm(d) < 90)
         dec_fail(d, "bfloat16 has only fma before sm_90");
     dec_out(d, 0, type_info[t].bytes);

@@ -107,44 +107,30 @@ TERNARY(mad_hi_sat, int32_t, int32_t, int32_t, clamp32(((int64_t)x * y >> 32) + 
  * one is kept. A borrow is a carry that did not come: PTX keeps the borrow itself. */
 enum { CARRY_IN = 1, CARRY_OUT = 2, CARRY_SUB = 4, CARRY_HI = 8 };
 
-static void
-carried(Lanes *w, const Ins *i, uint32_t m)
+/* The low or the high half of a product, as wide as its factors. */
+static uint64_t
+half_of_product(const Ins *i, uint64_t a, uint64_t b)
 {
-    uint64_t a[LANES], b[LANES], out[LANES];
     int bits = 8 * i->in[0].bytes;
-    lanes_get(w, i->in[0], a);
-    lanes_get(w, i->in[1], b);
-    for (int l = 0; l < LANES; l++) {
-        bool in = (i->flags & CARRY_IN) && (w->carry >> l & 1);
-        UWide r = i->flags & CARRY_SUB ? (UWide)a[l] - b[l] - in
-                                       : (UWide)a[l] + b[l] + in;
-        out[l] = (uint64_t)r;
-        if (m >> l & 1 && i->flags & CARRY_OUT)
-            w->carry = (w->carry & ~(1u << l)) | (uint32_t)(r >> bits & 1) << l;
-    }
-    lanes_put(w, i->out[0], m, out);
+    UWide p = (UWide)a * b;
+    if (type_info[i->type].kind == 's')
+        p = bits == 32 ? (UWide)((Wide)(int32_t)a * (int32_t)b)
+                       : (UWide)((Wide)(int64_t)a * (int64_t)b);
+    uint64_t half = (uint64_t)(i->flags & CARRY_HI ? p >> bits : p);
+    return bits == 32 ? (uint32_t)half : half;
 }
 
 static void
-mad_carried(Lanes *w, const Ins *i, uint32_t m)
+carried(Lanes *w, const Ins *i, uint32_t m)
 {
     uint64_t a[LANES], b[LANES], c[LANES], out[LANES];
     int bits = 8 * i->in[0].bytes;
-    bool is_signed = type_info[i->type].kind == 's';
-    lanes_get(w, i->in[0], a);
-    lanes_get(w, i->in[1], b);
-    lanes_get(w, i->in[2], c);
+    lanes_words(w, i, a, b, c);
     for (int l = 0; l < LANES; l++) {
         bool in = (i->flags & CARRY_IN) && (w->carry >> l & 1);
-        UWide p = (UWide)a[l] * b[l];
-        if (is_signed && bits == 32)
-            p = (UWide)((Wide)(int32_t)a[l] * (int32_t)b[l]);
-        else if (is_signed)
-            p = (UWide)((Wide)(int64_t)a[l] * (int64_t)b[l]);
-        uint64_t part = (uint64_t)(i->flags & CARRY_HI ? p >> bits : p);
-        if (bits == 32)
-            part = (uint32_t)part;
-        UWide r = (UWide)part + c[l] + in;
+        UWide r = i->n_in > 2 ? (UWide)half_of_product(i, a[l], b[l]) + c[l] + in
+                  : i->flags & CARRY_SUB ? (UWide)a[l] - b[l] - in
+                                         : (UWide)a[l] + b[l] + in;
         out[l] = (uint64_t)r;
         if (m >> l & 1 && i->flags & CARRY_OUT)
             w->carry = (w->carry & ~(1u << l)) | (uint32_t)(r >> bits & 1) << l;
@@ -181,16 +167,8 @@ bit_found(uint64_t x, int bits, bool is_signed, bool shift)
     return (uint32_t)(shift ? bits - 1 - at : at);
 }
 
-static void
-bfind(Lanes *w, const Ins *i, uint32_t m)
-{
-    uint64_t a[LANES], out[LANES];
-    lanes_get(w, i->in[0], a);
-    for (int l = 0; l < LANES; l++)
-        out[l] = bit_found(a[l], 8 * i->in[0].bytes, type_info[i->type].kind == 's',
-                           i->flags);
-    lanes_put(w, i->out[0], m, out);
-}
+BY_WORD(bfind,
+        bit_found(x, 8 * i->in[0].bytes, type_info[i->type].kind == 's', i->flags))
 
 /* The place of the n-th bit that is set, from place `at` on, downwards where n < 0; of n = 0,
  * that place itself. */
@@ -288,7 +266,7 @@ dec_carry(Dec *d, Type t, int flags, bool is_mad)
         dec_fail(d, ".%s is not simulated", type_info[t].name);
     d->ins->type = (uint8_t)t;
     d->ins->flags = (uint16_t)flags;
-    d->ins->run = is_mad ? mad_carried : carried;
+    d->ins->run = carried;
 }
 
 static void
@@ -465,8 +443,7 @@ dec_max(Dec *d)
 static void
 dec_fns(Dec *d)
 {
-    if (dec_type(d) != T_B32)
-        dec_fail(d, "no such form");
+    dec_refuse(d, dec_type(d) != T_B32);
     dec_same(d, T_B32, 3);
     d->ins->run = fns;
 }
@@ -549,8 +526,7 @@ dec_bmsk(Dec *d)
 {
     static const char *const mode[] = {"wrap", "clamp", NULL};
     int m = dec_one(d, mode);
-    if (m < 0 || dec_type(d) != T_B32)
-        dec_fail(d, "no such form");
+    dec_refuse(d, m < 0 || dec_type(d) != T_B32);
     d->ins->flags = (uint16_t)m;
     d->ins->run = bmsk;
     dec_same(d, T_B32, 2);
@@ -563,8 +539,7 @@ dec_szext(Dec *d)
     static const char *const mode[] = {"wrap", "clamp", NULL};
     int m = dec_one(d, mode);
     Type t = dec_type(d);
-    if (m < 0)
-        dec_fail(d, "no such form");
+    dec_refuse(d, m < 0);
     d->ins->flags = (uint16_t)m;
     dec_run(d, run, t);
     dec_same(d, t, 2);

@@ -59,6 +59,20 @@
     }
 #define TERNARY(name, D, S, S3, expr) TERNARY3(name, D, S, S, S3, expr)
 
+/* The same of registers of any width: x, y and z are words; operands that are not there are 0. */
+#define BY_WORD(name, expr)                                                            \
+    static void name(Lanes *w, const Ins *i, uint32_t m)                               \
+    {                                                                                  \
+        uint64_t a[LANES], b[LANES], c[LANES], out[LANES] = {0};                       \
+        lanes_words(w, i, a, b, c);                                                    \
+        EACH_LANE_OF(l, m) {                                                           \
+            uint64_t x = a[l], y = b[l], z = c[l];                                     \
+            (void)y, (void)z;                                                          \
+            out[l] = (expr);                                                           \
+        }                                                                              \
+        lanes_put(w, i->out[0], m, out);                                               \
+    }
+
 /* A place in i->in or i->out of each. */
 static inline void
 dec_places(Dec *d)
@@ -76,8 +90,7 @@ dec_same(Dec *d, Type t, int n)
     dec_out(d, 0, type_info[t].bytes);
     for (int k = 1; k <= n; k++)
         dec_in_typed(d, k, t);
-    if (d->n_opds != n + 1)
-        dec_fail(d, "%d operands, not %d", d->n_opds, n + 1);
+    dec_operands(d, n + 1);
     dec_places(d);
 }
 

@@ -185,8 +185,7 @@ dec_shf(Dec *d)
     static const char *const side[] = {"l", "r", NULL}, *const mode[] = {"wrap",
                                                                          "clamp", NULL};
     int s = dec_one(d, side), k = dec_one(d, mode);
-    if (s < 0 || k < 0 || dec_type(d) != T_B32)
-        dec_fail(d, "no such form");
+    dec_refuse(d, s < 0 || k < 0 || dec_type(d) != T_B32);
     static Run *const run[2][2] = {{shf_l_wrap, shf_l_clamp},
                                    {shf_r_wrap, shf_r_clamp}};
     dec_same(d, T_B32, 3);
@@ -213,9 +212,8 @@ static void
 dec_lop3_truth(Dec *d, int op)
 {
     Opd *q = &d->opd[5];
-    if (d->n_opds != 6 || !d->opd[0].second || dec_type(d) != T_B32 || dec_sm(d) < 70 ||
-        !dec_literal(d, 4, &d->ins->imm))
-        dec_fail(d, "no such form");
+    dec_refuse(d, d->n_opds != 6 || !d->opd[0].second || dec_type(d) != T_B32 ||
+                      dec_sm(d) < 70 || !dec_literal(d, 4, &d->ins->imm));
     d->ins->flags = (uint16_t)((op ? LOP3_OR : 0) | (q->is_not ? LOP3_NOT : 0));
     q->is_not = false;
     dec_out(d, 0, 4);
@@ -236,8 +234,8 @@ dec_lop3(Dec *d)
         dec_lop3_truth(d, op);
         return;
     }
-    if (d->n_opds != 5 || dec_type(d) != T_B32 || !dec_literal(d, 4, &d->ins->imm))
-        dec_fail(d, "no such form");
+    dec_refuse(d, d->n_opds != 5 || dec_type(d) != T_B32 ||
+                      !dec_literal(d, 4, &d->ins->imm));
     d->n_opds = 4;
     dec_same(d, T_B32, 3);
     dec_bitwise(d, 3);
@@ -247,8 +245,7 @@ dec_lop3(Dec *d)
 static void
 dec_prmt(Dec *d)
 {
-    if (dec_type(d) != T_B32)
-        dec_fail(d, "no such form");
+    dec_refuse(d, dec_type(d) != T_B32);
     int mode = dec_one(d, prmt_words);
     d->ins->op = (uint8_t)(mode < 0 ? 0 : mode);
     dec_same(d, T_B32, 3);
@@ -293,8 +290,7 @@ dec_mov(Dec *d)
     dec_places(d);
     dec_bitwise(d, 1);
     d->ins->run = t == T_PRED ? mov_pred : run[type_info[t].log2];
-    if (!d->ins->run)
-        dec_fail(d, "no such form");
+    dec_refuse(d, !d->ins->run);
     if (s && s->is_sreg_live) {
         d->ins->run = read_clock;
         d->ins->flags = strstr(s->name, "_hi") != NULL;

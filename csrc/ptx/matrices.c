@@ -31,8 +31,7 @@ dec_vector(Dec *d, int k, int n, int bytes, bool is_out)
 static void
 dec_whole_warp(Dec *d, int n_opds, Run *run)
 {
-    if (d->n_opds != n_opds)
-        dec_fail(d, "%d operands, not %d", d->n_opds, n_opds);
+    dec_operands(d, n_opds);
     d->ins->is_aligned = true;
     d->ins->undef = UNDEF_TRACKED;
     d->ins->run = run;
@@ -63,8 +62,7 @@ dec_mma(Dec *d)
     WarpMma *s = dec_more(d, sizeof *s);
     if (!warp_mma_decode(s, d->text))
         dec_unknown(d, "this matrix instruction is not simulated");
-    if (dec_sm(d) < s->sm)
-        dec_fail(d, "from sm_%d on", s->sm);
+    dec_since(d, s->sm);
     dec_take_all(d);
     dec_vector(d, 0, s->d_regs, s->d == FMT_F64 ? 8 : 4, true);
     dec_vector(d, 1, s->a_regs, s->a == FMT_F64 ? 8 : 4, false);
@@ -183,8 +181,7 @@ movmatrix(Lanes *w, const Ins *i, uint32_t m)
 static void
 dec_movmatrix(Dec *d)
 {
-    if (strcmp(d->text, "movmatrix.sync.aligned.m8n8.trans.b16") != 0)
-        dec_fail(d, "no such form");
+    dec_refuse(d, strcmp(d->text, "movmatrix.sync.aligned.m8n8.trans.b16") != 0);
     dec_take_all(d);
     dec_out(d, 0, 4);
     dec_in(d, 1, 4);

@@ -192,21 +192,12 @@ mbarrier(Lanes *w, const Ins *i, uint32_t m)
 }
 
 /* Of the state that an arrival gave. */
-static void
-pending_count(Lanes *w, const Ins *i, uint32_t m)
-{
-    uint64_t v[LANES];
-    lanes_get(w, i->in[0], v);
-    for (int l = 0; l < LANES; l++)
-        v[l] = v[l] >> 22 & 0x1fffff;
-    lanes_put(w, i->out[0], m, v);
-}
+BY_WORD(pending_count, x >> 22 & 0x1fffff)
 
 static void
 dec_pending_count(Dec *d)
 {
-    if (!dec_has(d, "b64") || d->n_opds != 2)
-        dec_fail(d, "no such form");
+    dec_refuse(d, !dec_has(d, "b64") || d->n_opds != 2);
     dec_out(d, 0, 4);
     dec_in(d, 1, 8);
     d->ins->run = pending_count;

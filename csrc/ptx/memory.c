@@ -139,34 +139,25 @@ store(Lanes *w, const Ins *i, uint32_t m)
 
 /* ---- other instructions ---------------------------------------------------------- */
 
-static void
-cvta(Lanes *w, const Ins *i, uint32_t m)
+static uint64_t
+generic_bit(Space s)
 {
-    uint64_t a[LANES];
-    uint64_t bit = i->space == SPACE_SHARED || i->space == SPACE_CLUSTER
-                       ? GENERIC_SHARED
-                   : i->space == SPACE_LOCAL ? GENERIC_LOCAL
-                   : i->space == SPACE_PARAM ? GENERIC_PARAM
-                                             : 0;
-    lanes_get(w, i->in[0], a);
-    for (int l = 0; l < LANES; l++)
-        a[l] = i->flags ? a[l] & ~bit : a[l] | bit;
-    lanes_put(w, i->out[0], m, a);
+    return s == SPACE_SHARED || s == SPACE_CLUSTER ? GENERIC_SHARED
+           : s == SPACE_LOCAL                      ? GENERIC_LOCAL
+           : s == SPACE_PARAM                      ? GENERIC_PARAM
+                                                   : 0;
 }
+BY_WORD(cvta,
+        i->flags ? x & ~generic_bit((Space)i->space) : x | generic_bit((Space)i->space))
 
-static void
-isspacep(Lanes *w, const Ins *i, uint32_t m)
+static bool
+is_in_space(uint64_t address, Space asked)
 {
-    uint64_t a[LANES];
-    lanes_get(w, i->in[0], a);
-    for (int l = 0; l < LANES; l++) {
-        uint64_t at = a[l];
-        Space s = lanes_space(SPACE_GENERIC, &at);
-        bool own = s == SPACE_CLUSTER && at >> CLUSTER_SHIFT == 0;
-        a[l] = i->space == SPACE_SHARED ? own : (Space)i->space == s;
-    }
-    lanes_put(w, i->out[0], m, a);
+    Space s = lanes_space(SPACE_GENERIC, &address);
+    bool own = s == SPACE_CLUSTER && address >> CLUSTER_SHIFT == 0;
+    return asked == SPACE_SHARED ? own : asked == s;
 }
+BY_WORD(isspacep, is_in_space(x, (Space)i->space))
 
 static void
 fence(Lanes *w, const Ins *i, uint32_t m)
@@ -274,8 +265,7 @@ dec_access(Dec *d, int address)
     i->n = (uint8_t)dec_count_words(d);
     i->type = (uint8_t)dec_type(d);
     i->bytes = type_info[i->type].bytes;
-    if (i->type == T_PRED || i->bytes > 8 || i->n * i->bytes > 32)
-        dec_fail(d, "no such form");
+    dec_refuse(d, i->type == T_PRED || i->bytes > 8 || i->n * i->bytes > 32);
     if (i->n * i->bytes > 16 && dec_sm(d) < 100)
         dec_fail(d, "32 bytes at once from sm_100 on");
     dec_address(d, address, &sym);
@@ -284,8 +274,7 @@ dec_access(Dec *d, int address)
     if (sym && sym->space == SPACE_LOCAL)
         i->space = SPACE_LOCAL; /* a parameter of a call */
     i->undef = UNDEF_TRACKED;
-    if (d->n_opds != 2 + policy)
-        dec_fail(d, "%d operands", d->n_opds);
+    dec_operands(d, 2 + policy);
 }
 
 static void
@@ -318,8 +307,7 @@ dec_cvta(Dec *d)
     d->ins->flags = dec_has(d, "to");
     d->ins->space = (uint8_t)dec_space(d);
     int bytes = type_info[dec_type(d)].bytes;
-    if (bytes != 8)
-        dec_fail(d, "no such form");
+    dec_refuse(d, bytes != 8);
     dec_out(d, 0, bytes);
     dec_in(d, 1, bytes);
     d->ins->run = cvta;

@@ -37,10 +37,9 @@ dec_pairs(Dec *d, PairOp op)
     bool relu = t >= 0 ? dec_has(d, "relu") : op != PAIR_ADD && dec_has(d, "relu");
     if (t < 0 && !relu)
         return false;
-    if (dec_sm(d) < 90)
-        dec_fail(d, "from sm_90 on");
-    if ((t < 0 && dec_type(d) != T_S32) || (relu && t == 0) || (relu && !run[op][2]))
-        dec_fail(d, "no such form");
+    dec_since(d, 90);
+    dec_refuse(d, (t < 0 && dec_type(d) != T_S32) || (relu && t == 0) ||
+                      (relu && !run[op][2]));
     dec_same(d, T_B32, 2);
     d->ins->run = t >= 0           ? run[op][relu ? 2 : t]
                   : op == PAIR_MIN ? min_relu_s32
@@ -82,9 +81,8 @@ dec_24(Dec *d)
     bool is_mad = !strcmp(d->op, "mad24"), sat = dec_has(d, "sat");
     int part = dec_one(d, parts);
     Type t = dec_type(d);
-    if (part < 0 || (t != T_U32 && t != T_S32) ||
-        (sat && (!is_mad || part == 0 || t != T_S32)))
-        dec_fail(d, "no such form");
+    dec_refuse(d, part < 0 || (t != T_U32 && t != T_S32) ||
+                      (sat && (!is_mad || part == 0 || t != T_S32)));
     dec_same(d, t, is_mad ? 3 : 2);
     d->ins->run = sat ? mad24_hi_sat : run[is_mad][part][t == T_S32];
 }
@@ -94,31 +92,22 @@ dec_24(Dec *d)
 /* dp4a: four products of bytes; dp2a: two of 16 bits by a byte. */
 enum { DP_A_SIGNED = 1, DP_B_SIGNED = 2, DP_TWO = 4, DP_HI = 8 };
 
-static void
-dp(Lanes *w, const Ins *i, uint32_t m)
+static uint64_t
+sum_of_products(int flags, uint64_t a, uint64_t b, uint64_t c)
 {
-    uint64_t a[LANES], b[LANES], c[LANES], out[LANES];
-    lanes_get(w, i->in[0], a);
-    lanes_get(w, i->in[1], b);
-    lanes_get(w, i->in[2], c);
-    for (int l = 0; l < LANES; l++) {
-        int64_t sum = 0;
-        for (int k = 0; k < (i->flags & DP_TWO ? 2 : 4); k++) {
-            int at = i->flags & DP_TWO ? 16 * k : 8 * k;
-            int bt = i->flags & DP_TWO ? 8 * k + (i->flags & DP_HI ? 16 : 0) : 8 * k;
-            int64_t x = i->flags & DP_TWO
-                            ? (i->flags & DP_A_SIGNED ? (int16_t)(a[l] >> at)
-                                                      : (uint16_t)(a[l] >> at))
-                            : (i->flags & DP_A_SIGNED ? (int8_t)(a[l] >> at)
-                                                      : (uint8_t)(a[l] >> at));
-            int64_t y = i->flags & DP_B_SIGNED ? (int8_t)(b[l] >> bt)
-                                               : (uint8_t)(b[l] >> bt);
-            sum += x * y;
-        }
-        out[l] = (uint64_t)sum + c[l];
+    for (int k = 0; k < (flags & DP_TWO ? 2 : 4); k++) {
+        int at = flags & DP_TWO ? 16 * k : 8 * k;
+        int bt = flags & DP_TWO ? 8 * k + (flags & DP_HI ? 16 : 0) : 8 * k;
+        int64_t x =
+            flags & DP_TWO
+                ? (flags & DP_A_SIGNED ? (int16_t)(a >> at) : (uint16_t)(a >> at))
+                : (flags & DP_A_SIGNED ? (int8_t)(a >> at) : (uint8_t)(a >> at));
+        int64_t y = flags & DP_B_SIGNED ? (int8_t)(b >> bt) : (uint8_t)(b >> bt);
+        c += (uint64_t)(x * y);
     }
-    lanes_put(w, i->out[0], m, out);
+    return c;
 }
+BY_WORD(dp, sum_of_products(i->flags, x, y, z))
 
 static void
 dec_dp(Dec *d)
@@ -127,8 +116,7 @@ dec_dp(Dec *d)
     static const char *const half[] = {"lo", "hi", NULL};
     int hi = two ? dec_one(d, half) : 0;
     Type a = dec_type(d), b = dec_maybe_type(d);
-    if (hi < 0 || (a != T_U32 && a != T_S32) || (b != T_U32 && b != T_S32))
-        dec_fail(d, "no such form");
+    dec_refuse(d, hi < 0 || (a != T_U32 && a != T_S32) || (b != T_U32 && b != T_S32));
     d->ins->flags = (uint16_t)((a == T_S32 ? DP_A_SIGNED : 0) |
                                (b == T_S32 ? DP_B_SIGNED : 0) | (two ? DP_TWO : 0) |
                                (hi ? DP_HI : 0));
@@ -144,24 +132,17 @@ typedef struct Pack {
     bool is_signed;
 } Pack;
 
-static void
-pack_two(Lanes *w, const Ins *i, uint32_t m)
+static uint64_t
+packed(const Pack *p, uint64_t a, uint64_t b, uint64_t c)
 {
-    const Pack *p = i->more;
-    uint64_t a[LANES], b[LANES], c[LANES] = {0}, mask = (UINT64_C(1) << p->bits) - 1;
+    uint64_t mask = (UINT64_C(1) << p->bits) - 1;
     int64_t most = (int64_t)(p->is_signed ? mask >> 1 : mask),
             least = p->is_signed ? -most - 1 : 0;
-    lanes_get(w, i->in[0], a);
-    lanes_get(w, i->in[1], b);
-    if (i->n_in > 2)
-        lanes_get(w, i->in[2], c);
-    for (int l = 0; l < LANES; l++) {
-        uint64_t high = (uint64_t)clamped((int32_t)a[l], least, most) & mask,
-                 low = (uint64_t)clamped((int32_t)b[l], least, most) & mask;
-        a[l] = c[l] << 2 * p->bits | high << p->bits | low;
-    }
-    lanes_put(w, i->out[0], m, a);
+    uint64_t high = (uint64_t)clamped((int32_t)a, least, most) & mask,
+             low = (uint64_t)clamped((int32_t)b, least, most) & mask;
+    return c << 2 * p->bits | high << p->bits | low;
 }
+BY_WORD(pack_two, packed(i->more, x, y, z))
 
 void
 dec_pack(Dec *d)
@@ -177,9 +158,8 @@ dec_pack(Dec *d)
         if (!p->bits && dec_has(d, rows[k].name))
             *p = rows[k].pack;
     bool is_whole = p->bits == 16;
-    if (!p->bits || !dec_has(d, "sat") || dec_type(d) != T_S32 ||
-        (!is_whole && dec_type(d) != T_B32))
-        dec_fail(d, "no such form");
+    dec_refuse(d, !p->bits || !dec_has(d, "sat") || dec_type(d) != T_S32 ||
+                      (!is_whole && dec_type(d) != T_B32));
     dec_same(d, T_B32, is_whole ? 2 : 3);
     d->ins->run = pack_two;
 }

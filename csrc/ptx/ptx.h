@@ -272,6 +272,10 @@ typedef struct Dec { /* an instruction being decoded */
 _Noreturn void dec_fail(Dec *d, const char *fmt, ...) PTX_PRINTF(2, 3);
 /* The whole instruction is not there, whatever its operands. */
 _Noreturn void dec_unknown(Dec *d, const char *why);
+/* Errors: PTX has no such form; it is of a later architecture; the operands are not n. */
+void dec_refuse(Dec *d, bool is_bad);
+void dec_since(Dec *d, int sm);
+void dec_operands(Dec *d, int n);
 bool dec_has(Dec *d, const char *word); /* takes the modifier */
 /* undef.c: each bit of the results is a function of bits of the first n operands. */
 void dec_bitwise(Dec *d, int n);
@@ -395,6 +399,9 @@ _Noreturn void lanes_fault(Lanes *w, const Ins *i, int lane, const char *fmt, ..
 #define LANE(T, w, offset) ((T *)(void *)((w)->file + (offset)))
 /* A register's lanes as numbers without a sign, and back. */
 void lanes_get(const Lanes *w, Reg r, uint64_t out[LANES]);
+/* The first operands of an instruction, 0 of those that are not there. */
+void lanes_words(const Lanes *w, const Ins *i, uint64_t a[LANES], uint64_t b[LANES],
+                 uint64_t c[LANES]);
 void lanes_put(Lanes *w, Reg r, uint32_t m, const uint64_t in[LANES]);
 /* The lanes whose predicate holds: bytes of 0 or 1 -> bits. */
 uint32_t lanes_true(const Lanes *w, Reg r);

@@ -82,10 +82,9 @@ dec_random(Dec *d)
     s->to_finite = dec_has(d, "satfinite");
     Opd *v = &d->opd[1];
     bool is_four = s->n == 4;
-    if (!s->n || !dec_has(d, "f32") || (is_four && !s->to_finite) ||
-        d->n_opds != (is_four ? 3 : 4) ||
-        (is_four && (v->kind != OPD_VEC || v->n_parts != 4)))
-        dec_fail(d, "no such form");
+    dec_refuse(d, !s->n || !dec_has(d, "f32") || (is_four && !s->to_finite) ||
+                      d->n_opds != (is_four ? 3 : 4) ||
+                      (is_four && (v->kind != OPD_VEC || v->n_parts != 4)));
     if (dec_sm(d) != 100 && dec_sm(d) != 103 && dec_sm(d) != PTX_NEWEST)
         dec_fail(d, "of sm_100a and sm_103a alone");
     dec_out(d, 0, s->n * fmt_bits(s->to) / 8);

@@ -69,6 +69,5 @@ since_check(Dec *d)
             (!s->not || !has_one(d, s->not)))
             sm = s->sm;
     }
-    if (dec_sm(d) < sm)
-        dec_fail(d, "from sm_%d on", sm);
+    dec_since(d, sm);
 }

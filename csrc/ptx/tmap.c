@@ -352,12 +352,10 @@ dec_tensor_copy(Dec *d, bool is_reduction)
     f->to_many = f->is_load && dec_has(d, "multicast::cluster");
     dec_has(d, "tile");
     f->op = is_reduction ? (int8_t)dec_atomic_op(d) : -1;
-    if (tells != f->is_load || in_group == f->is_load || (is_reduction && f->op < 0) ||
-        (is_reduction && f->is_load) ||
-        (f->is_load ? from != SPACE_GLOBAL : from != SPACE_SHARED))
-        dec_fail(d, "no such form");
-    if (d->n_opds != 2 + f->is_load + f->to_many + policy)
-        dec_fail(d, "%d operands", d->n_opds);
+    dec_refuse(d, tells != f->is_load || in_group == f->is_load ||
+                      (is_reduction && f->op < 0) || (is_reduction && f->is_load) ||
+                      (f->is_load ? from != SPACE_GLOBAL : from != SPACE_SHARED));
+    dec_operands(d, 2 + f->is_load + f->to_many + policy);
     if (f->is_load) {
         i->space = (uint8_t)to;
         dec_address(d, 0, &sym);

@@ -118,8 +118,7 @@ dec_shfl(Dec *d)
     if (!dec_has(d, "sync"))
         dec_fail(d, ".sync is missing");
     int op = dec_one(d, shfl_words);
-    if (op < 0 || dec_type(d) != T_B32 || d->n_opds != 5)
-        dec_fail(d, "no such form");
+    dec_refuse(d, op < 0 || dec_type(d) != T_B32 || d->n_opds != 5);
     dec_one_or_two_out(d);
     for (int k = 1; k < 5; k++)
         dec_in(d, k, 4);
@@ -173,8 +172,8 @@ dec_vote(Dec *d)
         dec_fail(d, ".sync is missing");
     int op = dec_one(d, vote_words);
     Type t = dec_type(d);
-    if (op < 0 || t != (op == VOTE_BALLOT ? T_B32 : T_PRED) || d->n_opds != 3)
-        dec_fail(d, "no such form");
+    dec_refuse(d,
+               op < 0 || t != (op == VOTE_BALLOT ? T_B32 : T_PRED) || d->n_opds != 3);
     dec_out(d, 0, op == VOTE_BALLOT ? 4 : 1);
     d->ins->flags = d->opd[1].is_not;
     d->opd[1].is_not = false;
@@ -192,8 +191,7 @@ active(Lanes *w, const Ins *i, uint32_t m)
 static void
 dec_activemask(Dec *d)
 {
-    if (dec_type(d) != T_B32)
-        dec_fail(d, "no such form");
+    dec_refuse(d, dec_type(d) != T_B32);
     dec_out(d, 0, 4);
     d->ins->run = active;
 }
@@ -226,8 +224,7 @@ dec_match(Dec *d)
     static const char *const words[] = {"any", "all", NULL};
     int op = dec_has(d, "sync") ? dec_one(d, words) : -1;
     Type t = dec_type(d);
-    if (op < 0 || (t != T_B32 && t != T_B64) || d->n_opds != 3)
-        dec_fail(d, "no such form");
+    dec_refuse(d, op < 0 || (t != T_B32 && t != T_B64) || d->n_opds != 3);
     dec_one_or_two_out(d);
     dec_in(d, 1, type_info[t].bytes);
     dec_in(d, 2, 4);
@@ -296,9 +293,9 @@ dec_redux(Dec *d)
     Type t = dec_type(d);
     bool is_float = t == T_F32 && dec_sm(d) >= 100 &&
                     (op == REDUX_MIN || op == REDUX_MAX);
-    if (op < 0 || type_info[t].bytes != 4 || dec_sm(d) < 80 ||
-        (type_info[t].kind == 'f') != is_float || (d->ins->flags && !is_float))
-        dec_fail(d, "no such form");
+    dec_refuse(d, op < 0 || type_info[t].bytes != 4 || dec_sm(d) < 80 ||
+                      (type_info[t].kind == 'f') != is_float ||
+                      (d->ins->flags && !is_float));
     dec_same(d, t, 2);
     d->ins->type = (uint8_t)t;
     dec_op_of_members(d, op, redux);
@@ -319,8 +316,8 @@ BY_GROUP(elect)
 static void
 dec_elect(Dec *d)
 {
-    if (!dec_has(d, "sync") || d->n_opds != 2 || !d->opd[0].second || dec_sm(d) < 90)
-        dec_fail(d, "no such form");
+    dec_refuse(d, !dec_has(d, "sync") || d->n_opds != 2 || !d->opd[0].second ||
+                      dec_sm(d) < 90);
     dec_one_or_two_out(d);
     dec_in(d, 1, 4);
     dec_members(d, elect);
@@ -353,16 +350,14 @@ dec_bar(Dec *d)
     Ins *i = d->ins;
     int n = d->n_opds;
     if (dec_has(d, "warp")) {
-        if (!dec_has(d, "sync") || n != 1)
-            dec_fail(d, "no such form");
+        dec_refuse(d, !dec_has(d, "sync") || n != 1);
         dec_in(d, 0, 4);
         dec_members(d, warp_sync);
         return;
     }
     if (dec_has(d, "cluster")) {
         bool arrive = dec_has(d, "arrive");
-        if ((!arrive && !dec_has(d, "wait")) || n)
-            dec_fail(d, "no such form");
+        dec_refuse(d, (!arrive && !dec_has(d, "wait")) || n);
         if (dec_sm(d) < 90)
             dec_fail(d, "clusters are of sm_90 on");
         dec_has(d, "release"), dec_has(d, "relaxed"), dec_has(d, "acquire");
@@ -376,14 +371,12 @@ dec_bar(Dec *d)
     i->is_aligned = dec_has(d, "aligned") || is_bar;
     bool sync = dec_has(d, "sync"), arrive = !sync && dec_has(d, "arrive");
     bool red = !sync && !arrive && dec_has(d, "red");
-    if (!sync && !arrive && !red)
-        dec_fail(d, "no such form");
+    dec_refuse(d, !sync && !arrive && !red);
     int op = red ? dec_one(d, red_words) : 0, at = 0;
     if (red) {
         Type t = dec_type(d);
         dec_out(d, at++, op == 0 ? 4 : 1);
-        if (op < 0 || t != (op == 0 ? T_U32 : T_PRED))
-            dec_fail(d, "no such form");
+        dec_refuse(d, op < 0 || t != (op == 0 ? T_U32 : T_PRED));
     }
     dec_in(d, at++, 4);
     if (n - red > at)
@@ -406,11 +399,9 @@ dec_setmaxnreg(Dec *d)
 {
     static const char *const ways[] = {"inc", "dec", NULL};
     int64_t n = 0;
-    if (dec_sm(d) < 90)
-        dec_fail(d, "from sm_90 on");
-    if (dec_one(d, ways) < 0 || !dec_has(d, "sync") || !dec_has(d, "aligned") ||
-        dec_type(d) != T_U32)
-        dec_fail(d, "no such form");
+    dec_since(d, 90);
+    dec_refuse(d, dec_one(d, ways) < 0 || !dec_has(d, "sync") ||
+                      !dec_has(d, "aligned") || dec_type(d) != T_U32);
     if (d->n_opds != 1 || !dec_literal(d, 0, &n) || n < 24 || n > 256 || n % 8)
         dec_fail(d, "a number of registers is a multiple of 8 from 24 to 256");
     d->ins->is_aligned = true;

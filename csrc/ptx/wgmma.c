@@ -492,16 +492,14 @@ dec_mma_async(Dec *d)
     bool is_integer = f->d == FMT_S32;
     f->elem = fmt_bits(f->a) / 8;
     f->satfinite = is_integer && dec_has(d, "satfinite");
-    if (f->k * f->elem != 2 * CHUNK)
-        dec_fail(d, "no such form");
+    dec_refuse(d, f->k * f->elem != 2 * CHUNK);
     if (is_integer && f->n % 16 && f->n != 8 && f->n != 24)
         dec_fail(d, "a product of integers has 8, 24 or a multiple of 16 columns");
     f->is_a_regs = d->opd[1].kind == OPD_VEC;
     int scales = is_integer ? 0 : 2, trans = !kind->may_trans ? 0
                                              : f->is_a_regs   ? 1
                                                               : 2;
-    if (d->n_opds != 4 + scales + trans)
-        dec_fail(d, "%d operands, not %d", d->n_opds, 4 + scales + trans);
+    dec_operands(d, 4 + scales + trans);
     dec_vector(d, 0, f->n * fmt_bits(f->d) / 64, 4, true);
     if (f->is_a_regs)
         dec_vector(d, 1, A_REGS, 4, false);
@@ -526,8 +524,7 @@ dec_wgmma(Dec *d)
     bool is_mma = dec_has(d, "mma_async"), is_fence = dec_has(d, "fence"),
          is_commit = dec_has(d, "commit_group"), is_wait = dec_has(d, "wait_group");
     Ins *i = d->ins;
-    if (!dec_has(d, "sync") || !dec_has(d, "aligned") || dec_sm(d) != 90)
-        dec_fail(d, "no such form");
+    dec_refuse(d, !dec_has(d, "sync") || !dec_has(d, "aligned") || dec_sm(d) != 90);
     i->is_aligned = i->is_wgmma = true;
     i->undef = UNDEF_TRACKED;
     if (is_mma)

@@ -312,10 +312,9 @@ matrix_of(Dec *d, const Shape *s, int which, const Kind *k, bool by_columns)
               : s->of & OF(F16)  ? OF(F16) | OF(F32) | OF(S32)
               : s->of & OF(TF32) ? OF(F32)
                                  : OF(S32);
-    if (!k || !((which == MATRIX_C ? (uint32_t)sum : s->of) >> (k - kinds) & 1))
-        dec_fail(d, "no such form");
-    if (dec_sm(d) < since[k - kinds])
-        dec_fail(d, "from sm_%d on", since[k - kinds]);
+    dec_refuse(d,
+               !k || !((which == MATRIX_C ? (uint32_t)sum : s->of) >> (k - kinds) & 1));
+    dec_since(d, since[k - kinds]);
     if (is_small && which != MATRIX_C && by_columns != (which == MATRIX_B))
         dec_fail(d, "these are .row and .col alone");
     Matrix x = {.kind = k, .by_columns = by_columns};
@@ -354,8 +353,7 @@ dec_memory(Dec *d, bool is_store)
     const Shape *s = dec_shape(d);
     bool by_columns = dec_by_columns(d);
     i->space = (uint8_t)dec_space(d);
-    if (which < 0 || i->space > SPACE_CLUSTER)
-        dec_fail(d, "no such form");
+    dec_refuse(d, which < 0 || i->space > SPACE_CLUSTER);
     Matrix *x = dec_more(d, sizeof *x);
     *x = matrix_of(d, s, which, dec_kind(d), by_columns);
     int at = !is_store;
@@ -389,8 +387,7 @@ dec_product(Dec *d)
     const Kind *f16 = &kinds[F16]; /* alone they are not named */
     const Kind *of_a = n == 2 ? f16 : kind[1], *of_b = n == 2 ? f16 : kind[2],
                *of_c = n == 2 ? kind[1] : kind[3];
-    if ((n != 2 && n != 4) || of_a != of_b || (n == 4 && of_a == f16))
-        dec_fail(d, "no such form");
+    dec_refuse(d, (n != 2 && n != 4) || of_a != of_b || (n == 4 && of_a == f16));
     s->a = matrix_of(d, shape, MATRIX_A, of_a, a_columns);
     s->b = matrix_of(d, shape, MATRIX_B, of_b, b_columns);
     s->c = matrix_of(d, shape, MATRIX_C, of_c, false);
@@ -398,15 +395,14 @@ dec_product(Dec *d)
     s->k = shape->k;
     bool is_whole = of_a->family != 'f', sums_whole = of_c == &kinds[S32],
          is_b1 = of_a == &kinds[B1];
-    if (is_whole != sums_whole || is_whole != (kind[0] == &kinds[S32]) ||
-        (of_a != f16 && of_c != kind[0]) || (s->satfinite && (!is_whole || is_b1)) ||
-        (of_a == &kinds[BF16] && of_c != &kinds[F32]) || is_b1 != popc ||
-        popc != (is_xor || s->is_and) || (is_xor && s->is_and))
-        dec_fail(d, "no such form");
+    dec_refuse(d, is_whole != sums_whole || is_whole != (kind[0] == &kinds[S32]) ||
+                      (of_a != f16 && of_c != kind[0]) ||
+                      (s->satfinite && (!is_whole || is_b1)) ||
+                      (of_a == &kinds[BF16] && of_c != &kinds[F32]) || is_b1 != popc ||
+                      popc != (is_xor || s->is_and) || (is_xor && s->is_and));
     if (s->is_and && dec_sm(d) < 80)
         dec_fail(d, "from sm_80 on");
-    if (d->n_opds != 4)
-        dec_fail(d, "%d operands, not 4", d->n_opds);
+    dec_operands(d, 4);
     dec_matrix(d, 0, &s->d, true);
     dec_matrix(d, 1, &s->a, false);
     dec_matrix(d, 2, &s->b, false);
@@ -419,8 +415,7 @@ dec_wmma(Dec *d)
 {
     bool load = dec_has(d, "load"), store = !load && dec_has(d, "store"),
          mma = !load && !store && dec_has(d, "mma");
-    if (!dec_has(d, "sync") || !dec_has(d, "aligned"))
-        dec_fail(d, "no such form");
+    dec_refuse(d, !dec_has(d, "sync") || !dec_has(d, "aligned"));
     d->ins->is_aligned = true;
     d->ins->undef = UNDEF_TRACKED;
     if (load || store)
