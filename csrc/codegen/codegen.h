@@ -117,6 +117,12 @@ LLVMAttributeRef ll_attribute(Ll *l, const char *name, uint64_t value);
 void ll_fn_attr(Ll *l, Lv fn, const char *name, const char *value);
 void ll_param_attr(Ll *l, Lv fn, int param, const char *enum_name, uint64_t value);
 LLVMBasicBlockRef ll_block(Ll *l, const char *name);
+/* A branch to a block, whose code comes next; ll_if: that of `yes`. */
+void ll_jump(Ll *l, LLVMBasicBlockRef to);
+void ll_if(Ll *l, Lv cond, LLVMBasicBlockRef yes, LLVMBasicBlockRef no);
+/* Here x is what comes from a block, and y from another; ll_phi: what comes from others is added. */
+Lv ll_phi(Ll *l, Lv x, LLVMBasicBlockRef from);
+Lv ll_join(Ll *l, Lv x, LLVMBasicBlockRef x_from, Lv y, LLVMBasicBlockRef y_from);
 void ll_keep_rolled(Ll *l,
                     Lv branch); /* which closes a loop that nobody shall unroll */
 /* Verifies (BUG on failure), optimises with the pass list ("function(sroa,instcombine)"),

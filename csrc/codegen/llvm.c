@@ -500,6 +500,36 @@ ll_block(Ll *l, const char *name)
     return LLVMAppendBasicBlockInContext(l->cx, l->fn, name);
 }
 
+void
+ll_jump(Ll *l, LLVMBasicBlockRef to)
+{
+    LLVMBuildBr(l->b, to);
+    LLVMPositionBuilderAtEnd(l->b, to);
+}
+
+void
+ll_if(Ll *l, Lv cond, LLVMBasicBlockRef yes, LLVMBasicBlockRef no)
+{
+    LLVMBuildCondBr(l->b, cond, yes, no);
+    LLVMPositionBuilderAtEnd(l->b, yes);
+}
+
+Lv
+ll_phi(Ll *l, Lv x, LLVMBasicBlockRef from)
+{
+    Lv phi = LLVMBuildPhi(l->b, LLVMTypeOf(x), "");
+    LLVMAddIncoming(phi, &x, &from, 1);
+    return phi;
+}
+
+Lv
+ll_join(Ll *l, Lv x, LLVMBasicBlockRef x_from, Lv y, LLVMBasicBlockRef y_from)
+{
+    Lv phi = ll_phi(l, x, x_from);
+    LLVMAddIncoming(phi, &y, &y_from, 1);
+    return phi;
+}
+
 Lv
 ll_slot(Ll *l, Lt t)
 {

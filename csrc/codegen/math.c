@@ -287,19 +287,14 @@ math_quadrant(const M *m, Lv x)
                              less(m, a, num(m, (double)__builtin_inff())), "");
     LLVMBasicBlockRef before = LLVMGetInsertBlock(b), far_at = ll_block(m->l, "far"),
                       join = ll_block(m->l, "near");
-    LLVMBuildCondBr(b, any_of(m, is_far), far_at, join);
-    LLVMPositionBuilderAtEnd(b, far_at);
+    ll_if(m->l, any_of(m, is_far), far_at, join);
     Turns64 far = far_quadrant(m, x);
     far.q = pick(m, is_far, far.q, k.q);
     far.r = LLVMBuildSelect(b, is_far, far.r, k.r, "");
     far_at = LLVMGetInsertBlock(b);
-    LLVMBuildBr(b, join);
-    LLVMPositionBuilderAtEnd(b, join);
-    Lv q = LLVMBuildPhi(b, LLVMTypeOf(k.q), ""),
-       r = LLVMBuildPhi(b, LLVMTypeOf(k.r), "");
-    LLVMBasicBlockRef from[] = {before, far_at};
-    LLVMAddIncoming(q, (Lv[]){k.q, far.q}, from, 2);
-    LLVMAddIncoming(r, (Lv[]){k.r, far.r}, from, 2);
+    ll_jump(m->l, join);
+    Lv q = ll_join(m->l, k.q, before, far.q, far_at),
+       r = ll_join(m->l, k.r, before, far.r, far_at);
     return (Turns32){q, LLVMBuildFPTrunc(b, r, m->f, "")};
 }
 

@@ -127,10 +127,8 @@ rem_scalar(Ll *l, Lv x, Lv y)
     Lt type = LLVMFunctionType(m.f, (Lt[]){m.f, m.f}, 2, false);
     Lv long_way = LLVMBuildCall2(l->b, type, slow_function(&m, t, type), (Lv[]){a, b},
                                  2, "");
-    LLVMBuildBr(l->b, done);
-    LLVMPositionBuilderAtEnd(l->b, done);
-    Lv r = LLVMBuildPhi(l->b, m.f, "");
-    LLVMAddIncoming(r, (Lv[]){quick, long_way}, (LLVMBasicBlockRef[]){from, far}, 2);
+    ll_jump(l, done);
+    Lv r = ll_join(l, quick, from, long_way, far);
     return with_sign_of(&m, r, x);
 }
 

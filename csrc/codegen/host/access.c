@@ -163,9 +163,7 @@ load_scalar(Host *h, const Type *t, Lv ptr, Lv mask, Lv other)
     host_when_open(h, &w, mask);
     Lv x = aligned(LLVMBuildLoad2(l->b, e, ptr, ""), t);
     host_when_close(h, &w);
-    Lv phi = LLVMBuildPhi(l->b, e, "");
-    LLVMAddIncoming(phi, (Lv[]){x, other}, (LLVMBasicBlockRef[]){w.then, w.before}, 2);
-    return phi;
+    return ll_join(l, x, w.then, other, w.before);
 }
 
 static Lv
@@ -221,18 +219,14 @@ load_row(Host *h, const Type *t, int lanes, Lv ptr, Lv mask, Lv other)
         return masked_load(h, t, lanes, ptr, mask, other);
     LLVMBasicBlockRef fast = ll_block(l, "all"), slow = ll_block(l, "some"),
                       after = ll_block(l, "after");
-    LLVMBuildCondBr(l->b, host_all(h, mask), fast, slow);
-    LLVMPositionBuilderAtEnd(l->b, fast);
+    ll_if(l, host_all(h, mask), fast, slow);
     Lv x = aligned(LLVMBuildLoad2(l->b, vt, ptr, ""), t);
     LLVMBuildBr(l->b, after);
     LLVMPositionBuilderAtEnd(l->b, slow);
     Lv y = load_lanes(h, t, M_ROW, lanes, ptr, mask, other);
     slow = LLVMGetInsertBlock(l->b);
-    LLVMBuildBr(l->b, after);
-    LLVMPositionBuilderAtEnd(l->b, after);
-    Lv phi = LLVMBuildPhi(l->b, vt, "");
-    LLVMAddIncoming(phi, (Lv[]){x, y}, (LLVMBasicBlockRef[]){fast, slow}, 2);
-    return phi;
+    ll_jump(l, after);
+    return ll_join(l, x, fast, y, slow);
 }
 
 bool
@@ -294,14 +288,12 @@ store_row(Host *h, const Type *t, int lanes, Lv ptr, Lv value, Lv mask)
     }
     LLVMBasicBlockRef fast = ll_block(l, "all"), slow = ll_block(l, "some"),
                       after = ll_block(l, "after");
-    LLVMBuildCondBr(l->b, host_all(h, mask), fast, slow);
-    LLVMPositionBuilderAtEnd(l->b, fast);
+    ll_if(l, host_all(h, mask), fast, slow);
     aligned(LLVMBuildStore(l->b, value, ptr), t);
     LLVMBuildBr(l->b, after);
     LLVMPositionBuilderAtEnd(l->b, slow);
     store_lanes(h, t, M_ROW, lanes, ptr, value, mask);
-    LLVMBuildBr(l->b, after);
-    LLVMPositionBuilderAtEnd(l->b, after);
+    ll_jump(l, after);
 }
 
 void
@@ -424,8 +416,7 @@ host_write_past(Host *h, const Type *t, int lanes, Lv ptr, Lv value)
         LLVMSetAlignment(store, PIECE);
         LLVMSetMetadata(store, kind, hint);
     }
-    LLVMBuildBr(l->b, after);
-    LLVMPositionBuilderAtEnd(l->b, after);
+    ll_jump(l, after);
 }
 
 /* ---- atomics ---------------------------------------------------------------------------------------- */
@@ -520,15 +511,13 @@ rmw_loop(Host *h, const Type *t, int rmw, Lv ptr, Lv x, LLVMAtomicOrdering order
     Lv first = aligned(LLVMBuildLoad2(l->b, e, ptr, ""), t);
     LLVMBasicBlockRef before = LLVMGetInsertBlock(l->b), again = ll_block(l, "again"),
                       after = ll_block(l, "after");
-    LLVMBuildBr(l->b, again);
-    LLVMPositionBuilderAtEnd(l->b, again);
+    ll_jump(l, again);
     Lv old = LLVMBuildPhi(l->b, e, "");
     Lv ok, seen = cmpxchg(h, t, ptr, old, rmw_combine(h, t->elem, rmw, old, x), order,
                           &ok);
     LLVMBasicBlockRef end = LLVMGetInsertBlock(l->b);
     LLVMAddIncoming(old, (Lv[]){first, seen}, (LLVMBasicBlockRef[]){before, end}, 2);
-    LLVMBuildCondBr(l->b, ok, after, again);
-    LLVMPositionBuilderAtEnd(l->b, after);
+    ll_if(l, ok, after, again);
     return old;
 }
 
@@ -588,10 +577,7 @@ host_atomic(Host *h, const Op *o, int lanes, Lv ptr, Lv a, Lv b, Lv mask)
         host_when_open(h, &w, mask);
         Lv old = atomic_one(h, o, ptr, a, b);
         host_when_close(h, &w);
-        Lv phi = LLVMBuildPhi(l->b, e, "");
-        LLVMAddIncoming(phi, (Lv[]){old, none}, (LLVMBasicBlockRef[]){w.then, w.before},
-                        2);
-        return host_from_mem(h, t, phi);
+        return host_from_mem(h, t, ll_join(l, old, w.then, none, w.before));
     }
     Lv out = host_spill(h, null_of(h, t, lanes));
     Lv p = host_spill(h, ptr), x = host_spill(h, a), y = b ? host_spill(h, b) : NULL;

@@ -103,8 +103,7 @@ host_guard(Host *h, const Op *o, Mode m, int lanes, Lv ptr, Lv mask)
     else if (mask)
         bad = LLVMBuildAnd(l->b, host_any(h, bad), host_any(h, mask), "");
     LLVMBasicBlockRef look = ll_block(l, "look"), fine = ll_block(l, "inside");
-    LLVMBuildCondBr(l->b, host_any(h, bad), look, fine);
-    LLVMPositionBuilderAtEnd(l->b, look);
+    ll_if(l, host_any(h, bad), look, fine);
     Lv args[6] = {h->scratch,
                   h->pid,
                   host_access_of(h, o, bytes, n),

@@ -25,8 +25,7 @@ host_loop_open(Host *h, Loop *p, int64_t n, int64_t step)
     }
     p->before = LLVMGetInsertBlock(l->b);
     p->head = ll_block(l, "loop");
-    LLVMBuildBr(l->b, p->head);
-    LLVMPositionBuilderAtEnd(l->b, p->head);
+    ll_jump(l, p->head);
     p->index = LLVMBuildPhi(l->b, l->i64, "i");
     LLVMAddIncoming(p->index, (Lv[]){ll_i64(l, 0)}, &p->before, 1);
 }
@@ -60,8 +59,7 @@ host_when_open(Host *h, When *w, Lv cond)
     w->before = LLVMGetInsertBlock(l->b);
     w->then = ll_block(l, "then");
     w->after = ll_block(l, "after");
-    LLVMBuildCondBr(l->b, cond, w->then, w->after);
-    LLVMPositionBuilderAtEnd(l->b, w->then);
+    ll_if(l, cond, w->then, w->after);
 }
 
 void
@@ -69,8 +67,7 @@ host_when_close(Host *h, When *w)
 {
     Ll *l = h->l;
     w->then = LLVMGetInsertBlock(l->b);
-    LLVMBuildBr(l->b, w->after);
-    LLVMPositionBuilderAtEnd(l->b, w->after);
+    ll_jump(l, w->after);
 }
 
 /* ---- values that leave a region --------------------------------------------------------- */
@@ -219,14 +216,6 @@ set_same(Host *h, const Val *v, const Val *x)
     state(h, v)->last_use = 0;
 }
 
-static Lv
-phi_of(Host *h, Lt t, Lv first, LLVMBasicBlockRef from)
-{
-    Lv p = LLVMBuildPhi(h->l->b, t, "");
-    LLVMAddIncoming(p, &first, &from, 1);
-    return p;
-}
-
 /* Scalars that a terminator hands on. NULL where v is a buffer. */
 static void
 scalars_of(Host *h, const Op *term, int first, int n, Lv *out)
@@ -294,8 +283,7 @@ poll(Host *h, Lv left)
     LLVMBasicBlockRef from = LLVMGetInsertBlock(l->b), look = ll_block(l, "poll"),
                       on = ll_block(l, "on");
     Lv less = LLVMBuildSub(l->b, left, ll_i32(l, 1), ""), zero = ll_i32(l, 0);
-    LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntEQ, less, zero, ""), look, on);
-    LLVMPositionBuilderAtEnd(l->b, look);
+    ll_if(l, LLVMBuildICmp(l->b, LLVMIntEQ, less, zero, ""), look, on);
     Lv args[] = {LLVMBuildLoad2(l->b, l->ptr, h->scratch, ""), pace_slot(h)};
     Lv fresh = ll_call_c(l, "tegula_poll", l->i32, args, COUNT(args));
     LLVMAddCallSiteAttribute(fresh, LLVMAttributeFunctionIndex,
@@ -418,21 +406,18 @@ host_for(Host *h, const Op *o)
 
     LLVMBasicBlockRef before = LLVMGetInsertBlock(l->b), head = ll_block(l, "for"),
                       start = ll_block(l, "body"), after = ll_block(l, "end");
-    LLVMBuildBr(l->b, head);
-    LLVMPositionBuilderAtEnd(l->b, head);
-    Lv left = phi_of(h, l->i64, count, before),
-       iv = phi_of(h, LLVMTypeOf(lb), lb, before);
+    ll_jump(l, head);
+    Lv left = ll_phi(l, count, before), iv = ll_phi(l, lb, before);
     for (int i = 0; i < n; i++) {
         if (!init[i])
             continue;
-        phi[i] = phi_of(h, LLVMTypeOf(init[i]), init[i], before);
+        phi[i] = ll_phi(l, init[i], before);
         set_scalar(h, carried[i], phi[i]);
     }
     bool looks = !is_short(count, body);
-    Lv unseen = looks ? phi_of(h, l->i32, ll_i32(l, UNSEEN), before) : NULL;
+    Lv unseen = looks ? ll_phi(l, ll_i32(l, UNSEEN), before) : NULL;
     Lv more = LLVMBuildICmp(l->b, LLVMIntNE, left, ll_i64(l, 0), "");
-    LLVMBuildCondBr(l->b, more, start, after);
-    LLVMPositionBuilderAtEnd(l->b, start);
+    ll_if(l, more, start, after);
 
     Lv unseen_next = looks ? poll(h, unseen) : NULL;
     set_scalar(h, body->args[0], iv);
@@ -481,21 +466,18 @@ host_while(Host *h, const Op *o)
     }
     LLVMBasicBlockRef before = LLVMGetInsertBlock(l->b), head = ll_block(l, "while"),
                       start = ll_block(l, "body"), after = ll_block(l, "end");
-    LLVMBuildBr(l->b, head);
-    LLVMPositionBuilderAtEnd(l->b, head);
+    ll_jump(l, head);
     for (int i = 0; i < n_in; i++)
         if (init[i]) {
-            phi[i] = phi_of(h, LLVMTypeOf(init[i]), init[i], before);
+            phi[i] = ll_phi(l, init[i], before);
             set_scalar(h, in[i], phi[i]);
         }
-    Lv left = phi_of(h, l->i32, ll_i32(l, UNSEEN), before);
+    Lv left = ll_phi(l, ll_i32(l, UNSEEN), before);
     host_walk(h, test);
     buffers_of(h, test->last, 1, n, mid);
     Lv more = host_scalar(h, arg(test->last, 0));
     scalars_of(h, test->last, 1, n, out);
-    LLVMBuildCondBr(l->b, more, start, after);
-
-    LLVMPositionBuilderAtEnd(l->b, start);
+    ll_if(l, more, start, after);
     next[n_in] = poll(h, left);
     for (int i = 0; i < n; i++)
         if (out[i])
@@ -552,8 +534,7 @@ host_if(Host *h, const Op *o)
     LLVMPositionBuilderAtEnd(l->b, after);
     for (int i = 0; i < n; i++)
         if (!result(o, i)->type->rank) {
-            Lv p = LLVMBuildPhi(l->b, LLVMTypeOf(x[i]), "");
-            LLVMAddIncoming(p, (Lv[]){x[i], y[i]}, from, 2);
+            Lv p = ll_join(l, x[i], from[0], y[i], from[1]);
             set_scalar(h, result(o, i), p);
         }
 }

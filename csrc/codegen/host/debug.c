@@ -105,8 +105,7 @@ fail_if(Host *h, const Op *o, Lv bad, Lv flat)
 {
     Ll *l = h->l;
     LLVMBasicBlockRef failed = ll_block(l, "failed"), fine = ll_block(l, "fine");
-    LLVMBuildCondBr(l->b, bad, failed, fine);
-    LLVMPositionBuilderAtEnd(l->b, failed);
+    ll_if(l, bad, failed, fine);
     Lv args[] = {
         h->scratch,        h->pid, host_access_of(h, o, 0, 0), text_of(h, o->text),
         describe(h, o, 0), flat};

@@ -323,8 +323,7 @@ carry_sums(Host *h, Sums *s, LLVMBasicBlockRef before)
 {
     s->phi = NEW_N(h->c->arena, Lv, s->n);
     for (int i = 0; s->loop.head && i < s->n; i++) {
-        s->phi[i] = LLVMBuildPhi(h->l->b, LLVMTypeOf(s->c[i]), "");
-        LLVMAddIncoming(s->phi[i], &s->c[i], &before, 1);
+        s->phi[i] = ll_phi(h->l, s->c[i], before);
         s->c[i] = s->phi[i];
     }
 }

@@ -159,8 +159,7 @@ forget_first(Host *h, int64_t at, int64_t n)
         LLVMPositionBuilderAtEnd(l->b, look);
         Lv is_fresh = LLVMBuildICmp(
             l->b, LLVMIntEQ, load_word(h, scratch_at(h, FRESH_AT)), ll_i64(l, 0), "");
-        LLVMBuildCondBr(l->b, is_fresh, h->forget, start);
-        LLVMPositionBuilderAtEnd(l->b, h->forget);
+        ll_if(l, is_fresh, h->forget, start);
         LLVMBuildStore(l->b, ll_i64(l, 1), scratch_at(h, FRESH_AT));
         LLVMBuildBr(l->b, start);
     }

@@ -439,8 +439,7 @@ emit_step(Host *h, Group *g)
             emit_node(h, g, g->list.at[i]);
     LLVMBasicBlockRef fast = ll_block(l, "full"), slow = ll_block(l, "part"),
                       after = ll_block(l, "next");
-    LLVMBuildCondBr(l->b, all_full(h, g, &m), fast, slow);
-    LLVMPositionBuilderAtEnd(l->b, fast);
+    ll_if(l, all_full(h, g, &m), fast, slow);
     Node kept[MAX_MASKS];
     for (int i = 0; i < m.n; i++) {
         Node *n = m.at[i];
@@ -455,8 +454,7 @@ emit_step(Host *h, Group *g)
     for (int i = 0; i < m.n; i++)
         *m.at[i] = kept[i];
     emit_body(h, g);
-    LLVMBuildBr(l->b, after);
-    LLVMPositionBuilderAtEnd(l->b, after);
+    ll_jump(l, after);
 }
 
 /* The rows of a group of a root by panels one after the other: with the last one, all are there. */

@@ -216,9 +216,7 @@ join_pack(const Pack *p, LLVMBasicBlockRef ran, LLVMBasicBlockRef skipped, Lv **
     for (int i = 0; i < p->o->n_results; i++)
         for (int e = p->at; e < p->at + pack && e < p->n; e++) {
             Lv x = to[i][e], zero = LLVMConstNull(LLVMTypeOf(x));
-            to[i][e] = LLVMBuildPhi(l->b, LLVMTypeOf(x), "");
-            LLVMAddIncoming(to[i][e], (Lv[]){x, zero},
-                            (LLVMBasicBlockRef[]){ran, skipped}, 2);
+            to[i][e] = ll_join(l, x, ran, zero, skipped);
         }
     for (int i = 0; pack > 1 && i < p->o->n_results; i++)
         for (int e = p->at; e < p->at + pack && e < p->n; e++)
@@ -237,11 +235,9 @@ run_pack(const Pack *p, Lv **to)
     }
     LLVMBasicBlockRef before = LLVMGetInsertBlock(l->b), run = ll_block(l, "assembly"),
                       on = ll_block(l, "assembled");
-    LLVMBuildCondBr(l->b, runs, run, on);
-    LLVMPositionBuilderAtEnd(l->b, run);
+    ll_if(l, runs, run, on);
     pack_results(p, pack_call(p), to);
-    LLVMBuildBr(l->b, on);
-    LLVMPositionBuilderAtEnd(l->b, on);
+    ll_jump(l, on);
     join_pack(p, run, before, to);
 }
 

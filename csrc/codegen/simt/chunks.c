@@ -26,11 +26,8 @@ sim_rounds(Sim *s, const Chunks *outer, uint32_t regs, const int *bit, int n)
     memcpy(c.bit, bit, (size_t)n * sizeof *bit);
     c.before = LLVMGetInsertBlock(l->b);
     c.body = ll_block(l, "chunk");
-    LLVMBuildBr(l->b, c.body);
-    LLVMPositionBuilderAtEnd(l->b, c.body);
-    c.i = c.round = LLVMBuildPhi(l->b, l->i32, "");
-    Lv zero = ll_i32(l, 0);
-    LLVMAddIncoming(c.round, &zero, &c.before, 1);
+    ll_jump(l, c.body);
+    c.i = c.round = ll_phi(l, ll_i32(l, 0), c.before);
     if (outer && outer->n) {
         memcpy(c.bit + n, outer->bit, (size_t)outer->n * sizeof *bit);
         c.n += outer->n;

@@ -226,11 +226,8 @@ sim_for(Sim *s, const Op *o)
     sim_carry_in(s, carried, n, o, 3);
     LLVMBasicBlockRef before = here(s), body = ll_block(l, "for"),
                       after = ll_block(l, "done");
-    LLVMBuildCondBr(l->b, enters(s, o, &d, lb, ub), body, after);
-
-    LLVMPositionBuilderAtEnd(l->b, body);
-    Lv iv = sim_define(s, b->args[0])[0] = LLVMBuildPhi(l->b, LLVMTypeOf(lb), "");
-    LLVMAddIncoming(iv, &lb, &before, 1);
+    ll_if(l, enters(s, o, &d, lb, ub), body, after);
+    Lv iv = sim_define(s, b->args[0])[0] = ll_phi(l, lb, before);
     Lv **phis = open_all(s, carried, n, init, before);
     close_all(s, carried, n, phis);
     sim_block(s, b);
@@ -268,14 +265,11 @@ sim_while(Sim *s, const Op *o)
     Lv **init = all_parts(s, o, 0, n);
     sim_carry_in(s, test->args, n, o, 0);
     before = here(s);
-    LLVMBuildBr(l->b, head);
-    LLVMPositionBuilderAtEnd(l->b, head);
+    ll_jump(l, head);
     Lv **phis = open_all(s, test->args, n, init, before);
     close_all(s, test->args, n, phis);
     sim_block(s, test);
-    LLVMBuildCondBr(l->b, sim_val(s, arg(test->last, 0))[0], body, after);
-
-    LLVMPositionBuilderAtEnd(l->b, body);
+    ll_if(l, sim_val(s, arg(test->last, 0))[0], body, after);
     for (int i = 0; i < b->n_args; i++)
         same_registers(s, b->args[i], arg(test->last, i + 1));
     sim_block(s, b);

@@ -329,14 +329,11 @@ fma_loop(Sim *s, const Op *o, Panel *p, Lv *start, int n_k, int each, Lv *acc)
     Ll *l = s->l;
     int n = sim_n_regs(result(o, 0));
     LLVMBasicBlockRef before = LLVMGetInsertBlock(l->b), body = ll_block(l, "k");
-    LLVMBuildBr(l->b, body);
-    LLVMPositionBuilderAtEnd(l->b, body);
-    Lv k = LLVMBuildPhi(l->b, l->i32, ""), zero = ll_i32(l, 0);
+    ll_jump(l, body);
+    Lv k = ll_phi(l, ll_i32(l, 0), before);
     Lv *phi = NEW_N(s->a, Lv, n), at[2];
-    LLVMAddIncoming(k, &zero, &before, 1);
     for (int r = 0; r < n; r++) {
-        phi[r] = LLVMBuildPhi(l->b, LLVMTypeOf(acc[r]), "");
-        LLVMAddIncoming(phi[r], &acc[r], &before, 1);
+        phi[r] = ll_phi(l, acc[r], before);
         acc[r] = phi[r];
     }
     for (int i = 0; i < 2; i++) {

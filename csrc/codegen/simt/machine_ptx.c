@@ -239,8 +239,7 @@ ptx_cluster_open(Ll *l, int n_sites, const int *bytes, int shared_at, bool is_sh
     Lv first = LLVMBuildICmp(l->b, LLVMIntEQ, special_register(l, "tid.x"),
                              ll_i32(l, 0), "");
     LLVMBasicBlockRef arm = ll_block(l, "arm"), go = ll_block(l, "go");
-    LLVMBuildCondBr(l->b, first, arm, go);
-    LLVMPositionBuilderAtEnd(l->b, arm);
+    ll_if(l, first, arm, go);
     for (int i = 0; i < n_sites; i++) {
         Lv at = ptx_shared_address(l, ll_i32(l, shared_at + 8 * i));
         ll_asm(l, l->void_, "mbarrier.init.shared::cta.b64 [$0], 1;", "r,~{memory}",
@@ -254,8 +253,7 @@ ptx_cluster_open(Ll *l, int n_sites, const int *bytes, int shared_at, bool is_sh
         ll_asm(l, l->void_, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;",
                "r,r,~{memory}", args, 2, true);
     }
-    LLVMBuildBr(l->b, go);
-    LLVMPositionBuilderAtEnd(l->b, go);
+    ll_jump(l, go);
     ll_asm(l, l->void_, "barrier.cluster.arrive.relaxed.aligned;", "~{memory}", NULL, 0,
            true);
     if (is_shared)

@@ -211,8 +211,7 @@ move_ragged(Sim *s, Mover *k, Lv *r)
     for (int i = 0; r && i < n; i++) {
         if ((uint32_t)i & ~k->regs)
             continue;
-        r[i] = LLVMBuildPhi(l->b, LLVMTypeOf(got[0][i]), "");
-        LLVMAddIncoming(r[i], (Lv[]){got[0][i], got[1][i]}, end, 2);
+        r[i] = ll_join(l, got[0][i], end[0], got[1][i], end[1]);
     }
 }
 
@@ -487,15 +486,10 @@ call_if(Sim *s, const Op *o, Lv pred, Lv *x)
         return ll_call_extern(l, o, x);
     LLVMBasicBlockRef before = LLVMGetInsertBlock(l->b), on = ll_block(l, "owner"),
                       after = ll_block(l, "called");
-    LLVMBuildCondBr(l->b, pred, on, after);
-    LLVMPositionBuilderAtEnd(l->b, on);
+    ll_if(l, pred, on, after);
     Lv r = ll_call_extern(l, o, x), none = LLVMConstNull(LLVMTypeOf(r));
-    LLVMBuildBr(l->b, after);
-    LLVMPositionBuilderAtEnd(l->b, after);
-    Lv phi = LLVMBuildPhi(l->b, LLVMTypeOf(r), "");
-    LLVMAddIncoming(phi, &r, &on, 1);
-    LLVMAddIncoming(phi, &none, &before, 1);
-    return phi;
+    ll_jump(l, after);
+    return ll_join(l, r, on, none, before);
 }
 
 /* Once for an element, as an atomic: by its owner, who tells the others. */

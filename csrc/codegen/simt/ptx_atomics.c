@@ -132,14 +132,11 @@ half_by_cas(Ll *l, Atom k, Elem e, int rmw, Lv value)
     Lv pred = k.pred ? k.pred : LLVMConstInt(l->i1, 1, false);
     bool is_pair = LLVMTypeOf(value) == l->i32;
     Lt word = is_pair ? l->i32 : l->i16;
-    LLVMBuildCondBr(l->b, pred, start, after);
-    LLVMPositionBuilderAtEnd(l->b, start);
+    ll_if(l, pred, start, after);
     Lv seen = LLVMBuildLoad2(l->b, word, k.ptr, "");
     LLVMSetVolatile(seen, 1);
-    LLVMBuildBr(l->b, loop);
-    LLVMPositionBuilderAtEnd(l->b, loop);
-    Lv old = LLVMBuildPhi(l->b, word, ""), new = LLVMConstNull(word);
-    LLVMAddIncoming(old, &seen, &start, 1);
+    ll_jump(l, loop);
+    Lv old = ll_phi(l, seen, start), new = LLVMConstNull(word);
     for (int i = 0; i < 1 + is_pair; i++) {
         Lv x[2] = {half_of(l, e, old, i), half_of(l, e, value, i)};
         Lv now = rmw == RMW_ADD
@@ -159,11 +156,8 @@ half_by_cas(Ll *l, Atom k, Elem e, int rmw, Lv value)
     Lv same = LLVMBuildICmp(l->b, LLVMIntEQ, got, old, "");
     LLVMBasicBlockRef end = LLVMGetInsertBlock(l->b);
     LLVMAddIncoming(old, &got, &end, 1);
-    LLVMBuildCondBr(l->b, same, after, loop);
-    LLVMPositionBuilderAtEnd(l->b, after);
-    Lv r = LLVMBuildPhi(l->b, word, "");
-    LLVMAddIncoming(r, (Lv[]){LLVMConstNull(word), got},
-                    (LLVMBasicBlockRef[]){before, end}, 2);
+    ll_if(l, same, after, loop);
+    Lv r = ll_join(l, LLVMConstNull(word), before, got, end);
     return is_pair ? r : LLVMBuildBitCast(l->b, r, ll_elem(l, e), "");
 }
 

@@ -54,17 +54,12 @@ sine(Ll *l, Lv x, int turn)
     Lv is_far = LLVMBuildAnd(b, less(&m, num(&m, 100000), a), less(&m, a, inf), "");
     LLVMBasicBlockRef before = LLVMGetInsertBlock(b), far_at = ll_block(l, "far"),
                       join = ll_block(l, "near");
-    LLVMBuildCondBr(b, is_far, far_at, join);
-    LLVMPositionBuilderAtEnd(b, far_at);
+    ll_if(l, is_far, far_at, join);
     Turns32 far = math_quadrant(&m, x);
     far_at = LLVMGetInsertBlock(b);
-    LLVMBuildBr(b, join);
-    LLVMPositionBuilderAtEnd(b, join);
-    Turns32 k = {LLVMBuildPhi(b, m.i, ""), LLVMBuildPhi(b, m.f, "")};
-    LLVMAddIncoming(k.q, (Lv[]){near.q, far.q}, (LLVMBasicBlockRef[]){before, far_at},
-                    2);
-    LLVMAddIncoming(k.r, (Lv[]){near.r, far.r}, (LLVMBasicBlockRef[]){before, far_at},
-                    2);
+    ll_jump(l, join);
+    Turns32 k = {ll_join(l, near.q, before, far.q, far_at),
+                 ll_join(l, near.r, before, far.r, far_at)};
     Lv r = math_sine_of(&m, k, turn);
     return turn ? r : pick(&m, LLVMBuildFCmp(b, LLVMRealOEQ, x, num(&m, 0), ""), x, r);
 }

@@ -13,24 +13,13 @@ text_constant(Ll *l, const char *s)
     return LLVMBuildAddrSpaceCast(l->b, g, l->ptr, "");
 }
 
-typedef struct Skip {
-    LLVMBasicBlockRef then, after;
-} Skip;
-
-static Skip
+/* What follows runs where pred is true, up to ll_jump to the block that this gives. */
+static LLVMBasicBlockRef
 open_if(Ll *l, Lv pred)
 {
-    Skip k = {ll_block(l, "on"), ll_block(l, "off")};
-    LLVMBuildCondBr(l->b, pred ? pred : LLVMConstInt(l->i1, 1, false), k.then, k.after);
-    LLVMPositionBuilderAtEnd(l->b, k.then);
-    return k;
-}
-
-static void
-close_if(Ll *l, const Skip *k)
-{
-    LLVMBuildBr(l->b, k->after);
-    LLVMPositionBuilderAtEnd(l->b, k->after);
+    LLVMBasicBlockRef then = ll_block(l, "on"), after = ll_block(l, "off");
+    ll_if(l, pred ? pred : LLVMConstInt(l->i1, 1, false), then, after);
+    return after;
 }
 
 /* The driver's own assert: prints to stderr and stops the kernel with
@@ -38,13 +27,13 @@ close_if(Ll *l, const Skip *k)
 void
 ptx_trap_if(Ll *l, Lv cond, const char *text, const Loc *loc)
 {
-    Skip k = open_if(l, cond);
+    LLVMBasicBlockRef after = open_if(l, cond);
     Lv args[] = {text_constant(l, text),
                  text_constant(l, loc && loc->file ? loc->file : "?"),
                  ll_i32(l, loc ? loc->line : 0),
                  text_constant(l, loc && loc->func ? loc->func : "?"), ll_i64(l, 1)};
     ll_call_c(l, "__assertfail", l->void_, args, COUNT(args));
-    close_if(l, &k);
+    ll_jump(l, after);
 }
 
 /* vprintf's buffer: each argument at its natural alignment. */
@@ -118,7 +107,7 @@ ptx_print(Ll *l, const Op *o, int operand, Lv flat_index, Lv value, Lv pred)
         Lv in = LLVMBuildICmp(l->b, LLVMIntULT, at, ll_i32(l, sides[d]), "");
         pred = pred ? LLVMBuildAnd(l->b, pred, in, "") : in;
     }
-    Skip k = open_if(l, pred);
+    LLVMBasicBlockRef after = open_if(l, pred);
     for (int axis = 0; axis < PIDS; axis++)
         v[n++] = ptx_program_id(l, axis);
     sb_put(&format, "pid (%d, %d, %d) idx (");
@@ -136,5 +125,5 @@ ptx_print(Ll *l, const Op *o, int operand, Lv flat_index, Lv value, Lv pred)
     sb_put(&format, "\n");
     ll_call_c(l, "vprintf", l->i32,
               (Lv[]){text_constant(l, format.at), print_buffer(l, v, n)}, 2);
-    close_if(l, &k);
+    ll_jump(l, after);
 }

@@ -29,11 +29,9 @@ spin_on(Ll *l, const char *try, const char *constraints, Lv at, Lv phase)
 {
     Lv args[] = {ptx_shared_address(l, at), phase};
     LLVMBasicBlockRef spin = ll_block(l, "spin"), done = ll_block(l, "came");
-    LLVMBuildBr(l->b, spin);
-    LLVMPositionBuilderAtEnd(l->b, spin);
+    ll_jump(l, spin);
     Lv ok = ll_asm(l, l->i1, try, constraints, args, 2, true);
-    LLVMBuildCondBr(l->b, ok, done, spin);
-    LLVMPositionBuilderAtEnd(l->b, done);
+    ll_if(l, ok, done, spin);
 }
 
 /* Looks at the phase so many times at most. The first look stands in front of the loop, so that
@@ -54,8 +52,7 @@ look_at(Ll *l, Lv at, Lv phase, int looks)
     Lv next = LLVMBuildAdd(l->b, n, one, "");
     Lv last = LLVMBuildICmp(l->b, LLVMIntEQ, next, ll_i32(l, looks), "");
     LLVMAddIncoming(n, (Lv[]){one, next}, (LLVMBasicBlockRef[]){from, again}, 2);
-    LLVMBuildCondBr(l->b, LLVMBuildOr(l->b, ok, last, ""), done, again);
-    LLVMPositionBuilderAtEnd(l->b, done);
+    ll_if(l, LLVMBuildOr(l->b, ok, last, ""), done, again);
 }
 
 void

@@ -141,8 +141,7 @@ reduce_dealt(Across *k, const AxisSlots *t, int base)
     Lv is_mine = mine < all ? LLVMBuildICmp(l->b, LLVMIntULT, s->setup->tid,
                                             ll_i32(l, 1 << mine), "")
                             : LLVMConstInt(l->i1, 1, false);
-    LLVMBuildCondBr(l->b, is_mine, some, after);
-    LLVMPositionBuilderAtEnd(l->b, some);
+    ll_if(l, is_mine, some, after);
     for (int more = 0; more < 1 << (bits - mine); more++) {
         int slot = 0;
         for (int i = mine; i < bits; i++)
@@ -170,8 +169,7 @@ first_warp(Sim *s, LLVMBasicBlockRef *before)
     LLVMBasicBlockRef some = ll_block(l, "first"), after = ll_block(l, "stored");
     *before = LLVMGetInsertBlock(l->b);
     Lv is_first = LLVMBuildICmp(l->b, LLVMIntULT, s->setup->tid, ll_i32(l, 32), "");
-    LLVMBuildCondBr(l->b, is_first, some, after);
-    LLVMPositionBuilderAtEnd(l->b, some);
+    ll_if(l, is_first, some, after);
     return after;
 }
 

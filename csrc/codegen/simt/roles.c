@@ -41,14 +41,12 @@ sim_ring_alloc(Sim *s, const Op *o)
     for (int i = 0; i < n; i++)
         sim_define(s, result(o, i))[0] = ll_i32(l, at + (int)ring_bytes(o, i));
     LLVMBasicBlockRef init = ll_block(l, "init"), go = ll_block(l, "go");
-    LLVMBuildCondBr(l->b, is_number(s, s->setup->tid, 0), init, go);
-    LLVMPositionBuilderAtEnd(l->b, init);
+    ll_if(l, is_number(s, s->setup->tid, 0), init, go);
     s->m->mbar_init(l, at + (int)ring_bytes(o, n - 2), slots, 1);
     s->m->mbar_init(l, at + (int)ring_bytes(o, n - 1), slots,
                     blocks * (int)ir_attr(o, ATTR_ARRIVALS));
     s->m->mbar_init_done(l);
-    LLVMBuildBr(l->b, go);
-    LLVMPositionBuilderAtEnd(l->b, go);
+    ll_jump(l, go);
 }
 
 /* The mbarrier of a slot. */
@@ -138,10 +136,8 @@ produce(Sim *s, const Op *o, Lv warp, LLVMBasicBlockRef after)
     if (regs)
         s->m->set_registers(l, regs, false);
     LLVMBasicBlockRef first = ll_block(l, "producer"), one = ll_block(l, "one");
-    LLVMBuildCondBr(l->b, is_number(s, warp, 1 << s->log2_warps), first, after);
-    LLVMPositionBuilderAtEnd(l->b, first);
-    LLVMBuildCondBr(l->b, s->m->elect(l), one, after);
-    LLVMPositionBuilderAtEnd(l->b, one);
+    ll_if(l, is_number(s, warp, 1 << s->log2_warps), first, after);
+    ll_if(l, s->m->elect(l), one, after);
     sim_block(s, o->regions[1]);
     LLVMBuildBr(l->b, after);
 }
@@ -167,13 +163,11 @@ prefetch_maps(Sim *s)
 {
     Ll *l = s->l;
     LLVMBasicBlockRef ask = ll_block(l, "maps"), go = ll_block(l, "go");
-    LLVMBuildCondBr(l->b, is_number(s, s->setup->tid, 32 << s->log2_warps), ask, go);
-    LLVMPositionBuilderAtEnd(l->b, ask);
+    ll_if(l, is_number(s, s->setup->tid, 32 << s->log2_warps), ask, go);
     for (const Op *o = s->f->body->first; o; o = o->next)
         if (o->op == OP_TENSOR_MAP)
             s->m->prefetch_map(l, sim_val(s, result(o, 0))[0]);
-    LLVMBuildBr(l->b, go);
-    LLVMPositionBuilderAtEnd(l->b, go);
+    ll_jump(l, go);
 }
 
 static bool

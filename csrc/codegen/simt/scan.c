@@ -248,15 +248,12 @@ open_carry(Scan *c, const Chunks *chunks, uint32_t live, int n_axis)
     Ll *l = k->s->l;
     Carry y = {.phi = NEW_N(k->s->a, Lv *, k->x.n)};
     for (int i = 0; i < k->x.n; i++) {
-        Lt type = ll_type(l, arg(k->x.o, i)->type);
-        Lv none = LLVMConstNull(type);
+        Lv none = LLVMConstNull(ll_type(l, arg(k->x.o, i)->type));
         y.phi[i] = NEW_N(k->s->a, Lv, k->x.n_regs);
         for (int r = 0; r < k->x.n_regs; r++) {
             if ((uint32_t)r & ~live)
                 continue;
-            y.phi[i][r] = LLVMBuildPhi(l->b, type, "");
-            LLVMAddIncoming(y.phi[i][r], &none, (LLVMBasicBlockRef *)&chunks->before,
-                            1);
+            y.phi[i][r] = ll_phi(l, none, chunks->before);
         }
     }
     Lv round = LLVMBuildAnd(l->b, chunks->round, ll_i32(l, (1 << n_axis) - 1), "");

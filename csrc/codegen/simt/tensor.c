@@ -40,16 +40,8 @@ begin_alone(Sim *s, Lv is_one)
 {
     Ll *l = s->l;
     LLVMBasicBlockRef alone = ll_block(l, "alone"), all = ll_block(l, "all");
-    LLVMBuildCondBr(l->b, is_one, alone, all);
-    LLVMPositionBuilderAtEnd(l->b, alone);
+    ll_if(l, is_one, alone, all);
     return all;
-}
-
-static void
-end_alone(Sim *s, LLVMBasicBlockRef all)
-{
-    LLVMBuildBr(s->l->b, all);
-    LLVMPositionBuilderAtEnd(s->l->b, all);
 }
 
 /* Raises where the machine has no tensor maps. Text may ask for them on any. */
@@ -70,7 +62,7 @@ sim_map_open(Sim *s)
     LLVMBasicBlockRef all = begin_alone(s, elected(s));
     s->m->mbar_init(s->l, o->place->mbar, 1, 32 << s->log2_warps);
     s->m->mbar_init_done(s->l);
-    end_alone(s, all);
+    ll_jump(s->l, all);
     sim_barrier(s, s->f->loc);
 }
 
@@ -135,7 +127,7 @@ sim_map_load(Sim *s, const Op *o)
         Lv to = box_at(s, &k, i, coords);
         s->m->tma_load(l, k.map, to, bar, coords, k.form.rank, false);
     }
-    end_alone(s, all);
+    ll_jump(s->l, all);
     s->m->mbar_await(l, bar, token);
     sim_read_slot(s, o, k.form.smem, ll_i32(l, k.at));
 }
@@ -147,7 +139,7 @@ wait_for_sent(Sim *s, bool is_first)
 {
     LLVMBasicBlockRef all = begin_alone(s, elected(s));
     s->m->tensor_wait(s->l, !is_first);
-    end_alone(s, all);
+    ll_jump(s->l, all);
 }
 
 /* The boxes of a piece, by one thread. */
@@ -196,7 +188,7 @@ store_piece(Sim *s, const Op *o, const Boxes *k, const StoreStage *g, bool is_st
     send(s, k, g, i);
     if (!is_staged)
         s->m->tensor_wait(s->l, true);
-    end_alone(s, all);
+    ll_jump(s->l, all);
 }
 
 /* The piece that a number says. */
@@ -210,13 +202,12 @@ store_one(Sim *s, const Op *o, const Boxes *k)
     for (int i = 0; i < g.pieces; i++) {
         LLVMBasicBlockRef it = ll_block(l, "piece"), others = ll_block(l, "others");
         Lv is_it = LLVMBuildICmp(l->b, LLVMIntEQ, piece, ll_i32(l, i), "");
-        LLVMBuildCondBr(l->b, is_it, it, others);
-        LLVMPositionBuilderAtEnd(l->b, it);
+        ll_if(l, is_it, it, others);
         store_piece(s, o, k, &g, true, i);
         LLVMBuildBr(l->b, all);
         LLVMPositionBuilderAtEnd(l->b, others);
     }
-    end_alone(s, all);
+    ll_jump(s->l, all);
 }
 
 void
