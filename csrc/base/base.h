@@ -333,6 +333,10 @@ NORETURN void err_raise(Comp *c, const Loc *loc, ErrCode code, const char *fmt, 
 void err_help(Comp *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
 #define err_at(c, loc, code, ...)                                                      \
     err_raise((c), (loc), ERR_##code, fmt_##code, ##__VA_ARGS__)
+/* The same of a row whose text is "%s" alone, with the message's own format instead of it. */
+#define err_say(c, loc, code, ...)                                                     \
+    ((void)sizeof(char[sizeof fmt_##code == sizeof "%s" ? 1 : -1]),                    \
+     err_raise((c), (loc), ERR_##code, __VA_ARGS__))
 /* "file:line:col: CompileError[CODE]: msg" + source line + caret + help + call chain; no
  * newline at the end. May be called outside comp_run and leaves c->err alone; NULL when
  * out of memory. */
@@ -342,6 +346,9 @@ const Loc *loc_new(Comp *c, const char *file, const char *func, int line, int co
                    int end_line, int end_col, const Loc *caller);
 /* The place in the user's source: for code of the language's own, its call. */
 const Loc *loc_user(const Loc *loc);
+
+/* a, or b where a is 0 or NULL: then b alone is computed. */
+#define OR(a, b) ((a) ?: (b))
 
 /* An impossible switch arm: BUG, not undefined behaviour. */
 #define unreachable(c) err_at((c), NULL, UNREACHABLE, __FILE__, __LINE__)

@@ -56,6 +56,16 @@ same_place(const Type *a, const Type *b)
 /* A check's answer: the op's word, a colon, and the text. */
 const char *refuse(const Op *o, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
+/* Of some checks the first answer that is not NULL: those behind it are not made. */
+#define ALL(...)                                                                       \
+    ALL_NAMED(__VA_ARGS__, ALL_7, ALL_6, ALL_5, ALL_4, ALL_3, OR)(__VA_ARGS__)
+#define ALL_NAMED(a, b, c, d, e, f, g, name, ...) name
+#define ALL_3(a, ...) OR(a, OR(__VA_ARGS__))
+#define ALL_4(a, ...) OR(a, ALL_3(__VA_ARGS__))
+#define ALL_5(a, ...) OR(a, ALL_4(__VA_ARGS__))
+#define ALL_6(a, ...) OR(a, ALL_5(__VA_ARGS__))
+#define ALL_7(a, ...) OR(a, ALL_6(__VA_ARGS__))
+
 /* t as text, with its layout. */
 const char *type_text(const Op *o, const Type *t);
 

@@ -53,10 +53,8 @@ check_for_(const Op *o)
                       type_text(o, t));
     if (b->last->op != OP_YIELD)
         return refuse(o, "the region must end in yield");
-    const char *err = want_block_args(o, b, 1, o, 3);
-    if (!err)
-        err = want_block_args(o, b, 1, b->last, 0);
-    return err ? err : want_results(o, o, 3);
+    return ALL(want_block_args(o, b, 1, o, 3), want_block_args(o, b, 1, b->last, 0),
+               want_results(o, o, 3));
 }
 
 const char *
@@ -66,12 +64,8 @@ check_while_(const Op *o)
     const Op *cond = before->last, *y = body->last;
     if (cond->op != OP_CONDITION || cond->n_args < 1 || y->op != OP_YIELD)
         return refuse(o, "region 0 must end in condition, region 1 in yield");
-    const char *err = want_block_args(o, before, 0, o, 0);
-    if (!err)
-        err = want_block_args(o, before, 0, y, 0);
-    if (!err)
-        err = want_block_args(o, body, 0, cond, 1);
-    return err ? err : want_results(o, cond, 1);
+    return ALL(want_block_args(o, before, 0, o, 0), want_block_args(o, before, 0, y, 0),
+               want_block_args(o, body, 0, cond, 1), want_results(o, cond, 1));
 }
 
 const char *
@@ -177,8 +171,7 @@ check_assert_(const Op *o)
         return refuse(o, "of %s, expected i1", type_text(o, at(o, 0)));
     if (!o->text)
         return refuse(o, "without a text");
-    err = want_sides(o);
-    return err ? err : want_mask(o, 1, at(o, 0));
+    return ALL(want_sides(o), want_mask(o, 1, at(o, 0)));
 }
 
 const char *
@@ -221,11 +214,11 @@ check_inline_asm(const Op *o)
     }
     if (o->op == OP_INLINE_ASM)
         return NULL;
-    const char *err = want_word(o, ATTR_MASKED, 0, 1);
-    if (!err && ir_attr(o, ATTR_MASKED))
-        err = o->n_args ? want_mask(o, o->n_args - 1, result(o, 0)->type)
-                        : refuse(o, "without its mask");
-    return err;
+    if (ir_attr(o, ATTR_MASKED) == 1 && !o->n_args)
+        return refuse(o, "without its mask");
+    return ALL(want_word(o, ATTR_MASKED, 0, 1),
+               ir_attr(o, ATTR_MASKED) ? want_mask(o, o->n_args - 1, result(o, 0)->type)
+                                       : NULL);
 }
 
 const char *

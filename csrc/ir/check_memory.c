@@ -21,57 +21,40 @@ want_pointer(const Op *o, bool writes)
 const char *
 check_load(const Op *o)
 {
-    const char *err = want_count(o, 1, 3);
-    if (!err)
-        err = want_pointer(o, false);
+    const char *err = ALL(want_count(o, 1, 3), want_pointer(o, false));
     if (err)
         return err;
     const Type *t = ty_pointee(comp(o), at(o, 0));
-    err = want_mask(o, 1, t);
-    if (!err && o->n_args > 2)
-        err = want_arg(o, 2, t);
-    if (!err)
-        err = want_word(o, ATTR_CACHE, CACHE_NONE, CACHE_CV);
-    if (!err)
-        err = want_word(o, ATTR_EVICT, EVICT_NONE, EVICT_LAST);
-    return err ? err : want_result(o, 0, t);
+    return ALL(want_mask(o, 1, t), o->n_args > 2 ? want_arg(o, 2, t) : NULL,
+               want_word(o, ATTR_CACHE, CACHE_NONE, CACHE_CV),
+               want_word(o, ATTR_EVICT, EVICT_NONE, EVICT_LAST), want_result(o, 0, t));
 }
 
 const char *
 check_store(const Op *o)
 {
-    const char *err = want_count(o, 2, 3);
-    if (!err)
-        err = want_pointer(o, true);
+    const char *err = ALL(want_count(o, 2, 3), want_pointer(o, true));
     if (err)
         return err;
     const Type *t = ty_pointee(comp(o), at(o, 0));
-    err = want_arg(o, 1, t);
-    if (!err)
-        err = want_mask(o, 2, t);
-    if (!err)
-        err = want_word(o, ATTR_CACHE, CACHE_NONE, CACHE_WT);
-    return err ? err : want_word(o, ATTR_EVICT, EVICT_NONE, EVICT_LAST);
+    return ALL(want_arg(o, 1, t), want_mask(o, 2, t),
+               want_word(o, ATTR_CACHE, CACHE_NONE, CACHE_WT),
+               want_word(o, ATTR_EVICT, EVICT_NONE, EVICT_LAST));
 }
 
 static const char *
 want_order(const Op *o)
 {
-    const char *err = want_word(o, ATTR_SEM, SEM_ACQ_REL, SEM_RELAXED);
-    return err ? err : want_word(o, ATTR_SCOPE, SCOPE_GPU, SCOPE_SYS);
+    return ALL(want_word(o, ATTR_SEM, SEM_ACQ_REL, SEM_RELAXED),
+               want_word(o, ATTR_SCOPE, SCOPE_GPU, SCOPE_SYS));
 }
 
 const char *
 check_atomic(const Op *o)
 {
-    const char *err = want_count(o, 2, 3);
     int64_t rmw = ir_attr(o, ATTR_RMW);
-    if (!err)
-        err = want_pointer(o, rmw != RMW_LOAD);
-    if (!err)
-        err = want_order(o);
-    if (!err)
-        err = want_word(o, ATTR_RMW, RMW_ADD, RMW_STORE);
+    const char *err = ALL(want_count(o, 2, 3), want_pointer(o, rmw != RMW_LOAD),
+                          want_order(o), want_word(o, ATTR_RMW, RMW_ADD, RMW_STORE));
     if (err)
         return err;
     const Type *t = ty_pointee(comp(o), at(o, 0));
@@ -85,31 +68,20 @@ check_atomic(const Op *o)
     if (!(wide || one_way || (narrow_float && rmw != RMW_XCHG)) ||
         (bitwise && ty_is_float(t)))
         return refuse(o, "not for %s", type_text(o, t));
-    err = want_arg(o, 1, t);
-    if (!err)
-        err = want_mask(o, 2, t);
-    return err ? err : want_result(o, 0, t);
+    return ALL(want_arg(o, 1, t), want_mask(o, 2, t), want_result(o, 0, t));
 }
 
 const char *
 check_cas(const Op *o)
 {
-    const char *err = want_count(o, 3, 4);
-    if (!err)
-        err = want_pointer(o, true);
-    if (!err)
-        err = want_order(o);
+    const char *err = ALL(want_count(o, 3, 4), want_pointer(o, true), want_order(o));
     if (err)
         return err;
     const Type *t = ty_pointee(comp(o), at(o, 0));
     if (ty_bits(t) < 16)
         return refuse(o, "not for %s", type_text(o, t));
-    err = want_arg(o, 1, t);
-    if (!err)
-        err = want_arg(o, 2, t);
-    if (!err)
-        err = want_mask(o, 3, t);
-    return err ? err : want_result(o, 0, t);
+    return ALL(want_arg(o, 1, t), want_arg(o, 2, t), want_mask(o, 3, t),
+               want_result(o, 0, t));
 }
 
 /* ---- tiles ----------------------------------------------------------------------- */
@@ -125,9 +97,7 @@ static const char *
 want_tile(const Op *o, const Type *t, bool writes)
 {
     int rank = MAX(o->n_args / 3, t->rank), n = 3 * rank + writes;
-    const char *err = want_count(o, n, n);
-    if (!err)
-        err = want_pointer(o, writes);
+    const char *err = ALL(want_count(o, n, n), want_pointer(o, writes));
     if (err)
         return err;
     const Type *p = at(o, 0);
@@ -147,19 +117,17 @@ const char *
 check_tile_load(const Op *o)
 {
     const Type *t = res(o, 0);
-    const char *err = want_tile(o, t, false);
-    if (!err)
-        err = want_word(o, ATTR_PADDING, PAD_ZERO, PAD_BEHIND);
-    if (!err && ir_attr(o, ATTR_PADDING) == PAD_NAN && !ty_is_float(t))
-        err = refuse(o, "NaN is no %s", type_text(o, t));
-    return err;
+    return ALL(want_tile(o, t, false), want_word(o, ATTR_PADDING, PAD_ZERO, PAD_BEHIND),
+               ir_attr(o, ATTR_PADDING) == PAD_NAN && !ty_is_float(t)
+                   ? refuse(o, "NaN is no %s", type_text(o, t))
+                   : NULL);
 }
 
 const char *
 check_tile_store(const Op *o)
 {
-    const char *err = want_count(o, 4, 3 * MAX_RANK + 1);
-    return err ? err : want_tile(o, at(o, o->n_args - 1), true);
+    return ALL(want_count(o, 4, 3 * MAX_RANK + 1),
+               want_tile(o, at(o, o->n_args - 1), true));
 }
 
 /* ---- tensor maps ----------------------------------------------------------------- */
@@ -197,21 +165,21 @@ check_tensor_map(const Op *o)
     if (err)
         return err;
     Elem e = at(o, 0)->elem;
-    err = want_box(o, rank, elem_info[e].bytes);
-    if (!err)
-        err = want_word(o, ATTR_PADDING, PAD_ZERO, PAD_BEHIND);
-    if (!err && o->block != o->block->func->body)
-        err = refuse(o, "it is made at the launch, in no loop and no if");
-    return err ? err : want_result(o, 0, ty_tmap(comp(o)));
+    return ALL(want_box(o, rank, elem_info[e].bytes),
+               want_word(o, ATTR_PADDING, PAD_ZERO, PAD_BEHIND),
+               o->block != o->block->func->body
+                   ? refuse(o, "it is made at the launch, in no loop and no if")
+                   : NULL,
+               want_result(o, 0, ty_tmap(comp(o))));
 }
 
 const char *
 check_launch_test(const Op *o)
 {
-    const char *err = want_arg(o, 0, ty_scalar(comp(o), E_I1));
-    if (!err && o->block != o->block->func->body)
-        err = refuse(o, "it is made at the launch, in no loop and no if");
-    return err;
+    return ALL(want_arg(o, 0, ty_scalar(comp(o), E_I1)),
+               o->block != o->block->func->body
+                   ? refuse(o, "it is made at the launch, in no loop and no if")
+                   : NULL);
 }
 
 /* A map, coordinates, and a block of type t that is whole boxes and may lack dims in front. */
@@ -237,8 +205,7 @@ want_boxes(const Op *o, const Type *t, int n_more)
 const char *
 check_map_load(const Op *o)
 {
-    const char *err = want_count(o, 2, 1 + MAX_TMAP_RANK);
-    return err ? err : want_boxes(o, res(o, 0), 0);
+    return ALL(want_count(o, 2, 1 + MAX_TMAP_RANK), want_boxes(o, res(o, 0), 0));
 }
 
 const char *
@@ -249,12 +216,10 @@ check_map_store(const Op *o)
         return err;
     const Type *t = at(o, o->n_args - 1);
     const Val *stage = ir_store_stage(o);
-    err = want_boxes(o, t, stage ? 3 : 1);
-    if (!err && stage)
-        err = want_arg(o, o->n_args - 2, ty_scalar(comp(o), E_I32));
-    if (!err && at(arg(o, 0)->def, 0)->is_const)
-        err = refuse(o, "through a const pointer");
-    return err;
+    return ALL(want_boxes(o, t, stage ? 3 : 1),
+               stage ? want_arg(o, o->n_args - 2, ty_scalar(comp(o), E_I32)) : NULL,
+               at(arg(o, 0)->def, 0)->is_const ? refuse(o, "through a const pointer")
+                                               : NULL);
 }
 
 /* ---- shared memory --------------------------------------------------------------- */
@@ -320,10 +285,9 @@ check_shared_load(const Op *o)
 const char *
 check_shared_store(const Op *o)
 {
-    const char *err = want_slot(o, 0);
-    if (!err && !at(o, 2)->layout)
-        err = refuse(o, "operand 2 has no layout");
-    return err ? err : want_arg(o, 2, slot_type(o, 0, at(o, 2)->layout));
+    return ALL(want_slot(o, 0),
+               !at(o, 2)->layout ? refuse(o, "operand 2 has no layout") : NULL,
+               want_arg(o, 2, slot_type(o, 0, at(o, 2)->layout)));
 }
 
 const char *
@@ -347,15 +311,13 @@ want_slice(const Op *o)
 const char *
 check_local_load(const Op *o)
 {
-    const char *err = want_slice(o);
-    return err ? err : want_result(o, 0, slot_type(o, 0, at(o, 0)->layout));
+    return ALL(want_slice(o), want_result(o, 0, slot_type(o, 0, at(o, 0)->layout)));
 }
 
 const char *
 check_local_store(const Op *o)
 {
-    const char *err = want_slice(o);
-    return err ? err : want_arg(o, 2, slot_type(o, 0, at(o, 0)->layout));
+    return ALL(want_slice(o), want_arg(o, 2, slot_type(o, 0, at(o, 0)->layout)));
 }
 
 const char *
@@ -389,23 +351,19 @@ check_shared_view(const Op *o)
 const char *
 check_async_copy(const Op *o)
 {
-    const char *err = want_count(o, 3, 5);
-    if (!err)
-        err = want_pointer(o, false);
-    if (!err)
-        err = want_slot(o, 1);
+    const char *err = ALL(want_count(o, 3, 5), want_pointer(o, false), want_slot(o, 1));
     if (err)
         return err;
     const Type *t = ty_pointee(comp(o), at(o, 0));
     if (!t->layout || slot_type(o, 1, t->layout) != t)
         return refuse(o, "from %s to %s", type_text(o, at(o, 0)),
                       type_text(o, at(o, 1)));
-    err = want_mask(o, 3, t);
-    if (!err && o->n_args > 4 && at(o, 4) != ty_with_elem(comp(o), t, E_I32))
-        err = refuse(o, "count is %s", type_text(o, at(o, 4)));
-    if (!err)
-        err = want_word(o, ATTR_CACHE, CACHE_NONE, CACHE_CV);
-    return err ? err : want_word(o, ATTR_EVICT, EVICT_NONE, EVICT_LAST);
+    return ALL(want_mask(o, 3, t),
+               (o->n_args > 4 && at(o, 4) != ty_with_elem(comp(o), t, E_I32))
+                   ? refuse(o, "count is %s", type_text(o, at(o, 4)))
+                   : NULL,
+               want_word(o, ATTR_CACHE, CACHE_NONE, CACHE_CV),
+               want_word(o, ATTR_EVICT, EVICT_NONE, EVICT_LAST));
 }
 
 /* ---- rings ----------------------------------------------------------------------- */
@@ -421,12 +379,9 @@ check_ring_alloc(const Op *o)
             return refuse(o, "of %s: no place of as many slots as the others",
                           type_text(o, res(o, i)));
     const Type *mbars = ty_mbar(comp(o), res(o, 0)->slots);
-    const char *err = want_word(o, ATTR_ARRIVALS, 1, MAX_ARRIVALS);
-    if (!err)
-        err = want_word(o, ATTR_PAIR, 0, 2);
-    if (!err)
-        err = want_result(o, n, mbars);
-    return err ? err : want_result(o, n + 1, mbars);
+    return ALL(want_word(o, ATTR_ARRIVALS, 1, MAX_ARRIVALS),
+               want_word(o, ATTR_PAIR, 0, 2), want_result(o, n, mbars),
+               want_result(o, n + 1, mbars));
 }
 
 /* Operand i is mbarriers, i + 1 says which. */
@@ -442,22 +397,17 @@ const char *
 check_mbar_wait(const Op *o)
 {
     enum { MAX_LOOKS = 1 << 10 };
-    const char *err = want_mbar(o, 0);
-    if (!err)
-        err = want_arg(o, 2, ty_scalar(comp(o), E_I32));
-    return err ? err : want_word(o, ATTR_LOOKS, 0, MAX_LOOKS);
+    return ALL(want_mbar(o, 0), want_arg(o, 2, ty_scalar(comp(o), E_I32)),
+               want_word(o, ATTR_LOOKS, 0, MAX_LOOKS));
 }
 
 const char *
 check_mbar_arrive(const Op *o)
 {
     enum { MAX_BYTES = (1 << 20) - 1 };
-    const char *err = want_count(o, 2, 3);
-    if (!err)
-        err = want_mbar(o, 0);
-    if (!err && o->n_args > 2)
-        err = want_arg(o, 2, ty_scalar(comp(o), E_I1));
-    return err ? err : want_word(o, ATTR_BYTES, 0, MAX_BYTES);
+    return ALL(want_count(o, 2, 3), want_mbar(o, 0),
+               o->n_args > 2 ? want_arg(o, 2, ty_scalar(comp(o), E_I1)) : NULL,
+               want_word(o, ATTR_BYTES, 0, MAX_BYTES));
 }
 
 const char *

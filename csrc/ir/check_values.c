@@ -120,8 +120,8 @@ check_split(const Op *o)
     if (t->rank < 2 || t->shape[t->rank - 1] != 2)
         return refuse(o, "%s is not a block of two or more dims, the last one 2",
                       type_text(o, t));
-    const char *err = want_shape(o, 0, t, t->rank - 1, t->shape);
-    return err ? err : want_result(o, 1, res(o, 0));
+    return ALL(want_shape(o, 0, t, t->rank - 1, t->shape),
+               want_result(o, 1, res(o, 0)));
 }
 
 const char *
@@ -220,10 +220,7 @@ const char *
 check_select(const Op *o)
 {
     const Type *t = at(o, 1);
-    const char *err = want_mask(o, 0, t);
-    if (!err)
-        err = want_arg(o, 2, t);
-    return err ? err : want_result(o, 0, t);
+    return ALL(want_mask(o, 0, t), want_arg(o, 2, t), want_result(o, 0, t));
 }
 
 const char *
