@@ -223,11 +223,7 @@ dec_st_async(Dec *d)
     int v = dec_one(d, vectors);
     i->n = (uint8_t)(v < 0 ? 1 : 2 << v);
     take_places(d);
-    Opd *o = &d->opd[1];
-    if (o->kind == OPD_VEC ? o->n_parts != i->n : i->n != 1)
-        dec_fail(d, "%d elements", o->n_parts);
-    for (int k = 0; k < i->n; k++)
-        dec_in_opd(d, o->kind == OPD_VEC ? &o->part[k] : o, i->bytes);
+    dec_elements(d, &d->opd[1], dec_in_opd);
     i->run = st_async;
 }
 

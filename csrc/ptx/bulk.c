@@ -181,12 +181,6 @@ wait_bulk(Lanes *w, const Ins *i, uint32_t m)
         w->owner->bulk_wait(w, m, i->imm, i->flags);
 }
 
-static void
-nothing(Lanes *w, const Ins *i, uint32_t m)
-{
-    (void)w, (void)i, (void)m;
-}
-
 /* ---- rows ------------------------------------------------------------------------ */
 
 Space
@@ -272,7 +266,7 @@ dec_bulk(Dec *d)
         i->run = wait_bulk;
     } else if (dec_has(d, "prefetch")) {
         dec_take_all(d);
-        i->run = nothing;
+        i->run = run_nothing;
     } else {
         dec_bulk_copy(d, is_reduction);
     }

@@ -73,6 +73,13 @@
         lanes_put(w, i->out[0], m, out);                                               \
     }
 
+/* Of instructions that are only read. */
+static inline void
+run_nothing(Lanes *w, const Ins *i, uint32_t m)
+{
+    (void)w, (void)i, (void)m;
+}
+
 /* A place in i->in or i->out of each. */
 static inline void
 dec_places(Dec *d)

@@ -169,12 +169,6 @@ fence(Lanes *w, const Ins *i, uint32_t m)
 }
 
 static void
-nothing(Lanes *w, const Ins *i, uint32_t m)
-{
-    (void)w, (void)i, (void)m;
-}
-
-static void
 zero(Lanes *w, const Ins *i, uint32_t m)
 {
     static const uint64_t zeros[LANES];
@@ -205,38 +199,14 @@ dec_space(Dec *d)
 void
 dec_take_hints(Dec *d)
 {
-    static const char *const words[] = {"ca",
-                                        "cg",
-                                        "cs",
-                                        "cv",
-                                        "lu",
-                                        "wb",
-                                        "wt",
-                                        "nc",
-                                        "weak",
-                                        "relaxed",
-                                        "acquire",
-                                        "release",
-                                        "acq_rel",
-                                        "mmio",
-                                        "cta",
-                                        "cluster",
-                                        "gpu",
-                                        "sys",
-                                        "L1::evict_normal",
-                                        "L1::evict_unchanged",
-                                        "L1::evict_first",
-                                        "L1::evict_last",
-                                        "L1::no_allocate",
-                                        "L2::evict_first",
-                                        "L2::evict_last",
-                                        "L2::evict_normal",
-                                        "L2::64B",
-                                        "L2::128B",
-                                        "L2::256B",
-                                        NULL};
-    while (dec_one(d, words) >= 0)
-        ;
+    for (int k = 0; k < d->n_mods; k++)
+        d->used[k] = d->used[k] ||
+                     is_one_word("ca|cg|cs|cv|lu|wb|wt|nc|weak|relaxed|acquire|release|"
+                                 "acq_rel|mmio|cta|cluster|gpu|sys|L1::evict_normal|"
+                                 "L1::evict_unchanged|L1::evict_first|L1::evict_last|"
+                                 "L1::no_allocate|L2::evict_first|L2::evict_last|"
+                                 "L2::evict_normal|L2::64B|L2::128B|L2::256B",
+                                 d->mod[k]);
 }
 
 static int
@@ -277,15 +247,20 @@ dec_access(Dec *d, int address)
     dec_operands(d, 2 + policy);
 }
 
+void
+dec_elements(Dec *d, Opd *o, Reg (*take)(Dec *d, Opd *o, int bytes))
+{
+    if (o->kind == OPD_VEC ? o->n_parts != d->ins->n : d->ins->n != 1)
+        dec_fail(d, "%d elements", o->n_parts);
+    for (int k = 0; k < d->ins->n; k++)
+        take(d, o->kind == OPD_VEC ? &o->part[k] : o, d->ins->bytes);
+}
+
 static void
 dec_ld(Dec *d)
 {
     dec_access(d, 1);
-    Opd *o = &d->opd[0];
-    if (o->kind == OPD_VEC ? o->n_parts != d->ins->n : d->ins->n != 1)
-        dec_fail(d, "%d elements", o->n_parts);
-    for (int k = 0; k < d->ins->n; k++)
-        dec_out_wide(d, o->kind == OPD_VEC ? &o->part[k] : o, d->ins->bytes);
+    dec_elements(d, &d->opd[0], dec_out_wide);
     d->ins->run = load;
 }
 
@@ -293,11 +268,7 @@ void
 dec_st(Dec *d)
 {
     dec_access(d, 0);
-    Opd *o = &d->opd[1];
-    if (o->kind == OPD_VEC ? o->n_parts != d->ins->n : d->ins->n != 1)
-        dec_fail(d, "%d elements", o->n_parts);
-    for (int k = 0; k < d->ins->n; k++)
-        dec_in_wide(d, o->kind == OPD_VEC ? &o->part[k] : o, d->ins->bytes);
+    dec_elements(d, &d->opd[1], dec_in_wide);
     d->ins->run = store;
 }
 
@@ -345,7 +316,7 @@ static void
 dec_nothing(Dec *d)
 {
     dec_take_all(d);
-    d->ins->run = nothing;
+    d->ins->run = run_nothing;
 }
 
 static void

@@ -302,6 +302,9 @@ void dec_label(Dec *d, const char *name); /* becomes the target */
 void *dec_more(Dec *d, size_t n);         /* memory that lives with the module */
 Space dec_space(Dec *d);
 void dec_take_hints(Dec *d); /* caches, orders, scopes */
+/* The d->ins->n elements of an access, each by dec_in_opd or the like. */
+void dec_elements(Dec *d, Opd *o, Reg (*take)(Dec *d, Opd *o, int bytes));
+bool is_one_word(const char *words, const char *word); /* of "a|b|c" */
 void dec_st(Dec *d);
 int dec_sm(const Dec *d);
 bool dec_in_kernel(const Dec *d);

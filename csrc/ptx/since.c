@@ -38,9 +38,8 @@ static const Since table[] = {
 };
 /* clang-format on */
 
-/* Is the word one of "a|b|c"? */
-static bool
-is_one(const char *words, const char *word)
+bool
+is_one_word(const char *words, const char *word)
 {
     size_t n = strlen(word);
     for (const char *w = words; w; w = strchr(w, '|') ? strchr(w, '|') + 1 : NULL)
@@ -53,7 +52,7 @@ static bool
 has_one(const Dec *d, const char *words)
 {
     for (int k = 0; k < d->n_mods; k++)
-        if (is_one(words, d->mod[k]))
+        if (is_one_word(words, d->mod[k]))
             return true;
     return false;
 }
@@ -64,7 +63,7 @@ since_check(Dec *d)
     int sm = 0;
     for (size_t k = 0; k < sizeof table / sizeof *table; k++) {
         const Since *s = &table[k];
-        if (s->sm > sm && (!s->ops || is_one(s->ops, d->op)) &&
+        if (s->sm > sm && (!s->ops || is_one_word(s->ops, d->op)) &&
             (!s->words || has_one(d, s->words)) && (!s->with || has_one(d, s->with)) &&
             (!s->not || !has_one(d, s->not)))
             sm = s->sm;

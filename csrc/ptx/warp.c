@@ -333,12 +333,6 @@ warp_sync_group(Lanes *w, const Ins *i, uint32_t m)
         w->owner->sync(w, m);
 }
 
-static void
-nothing(Lanes *w, const Ins *i, uint32_t m)
-{
-    (void)w, (void)i, (void)m;
-}
-
 BY_GROUP(warp_sync)
 
 /* in[0]: which barrier, in[1]: how many threads, if the text says; in[last]: the predicate
@@ -405,7 +399,7 @@ dec_setmaxnreg(Dec *d)
     if (d->n_opds != 1 || !dec_literal(d, 0, &n) || n < 24 || n > 256 || n % 8)
         dec_fail(d, "a number of registers is a multiple of 8 from 24 to 256");
     d->ins->is_aligned = true;
-    d->ins->run = nothing;
+    d->ins->run = run_nothing;
 }
 
 const OpRow warp_ops[] = {

@@ -330,16 +330,7 @@ matrix_of(Dec *d, const Shape *s, int which, const Kind *k, bool by_columns)
 static void
 dec_matrix(Dec *d, int k, const Matrix *x, bool is_out)
 {
-    Opd *o = &d->opd[k];
-    if (k >= d->n_opds || (o->kind == OPD_VEC ? o->n_parts : 1) != x->n_regs)
-        dec_fail(d, "operand %d has not %d registers", k + 1, x->n_regs);
-    for (int e = 0; e < x->n_regs; e++) {
-        Opd *part = o->kind == OPD_VEC ? &o->part[e] : o;
-        if (is_out)
-            dec_out_opd(d, part, x->kind->wide);
-        else
-            dec_in_opd(d, part, x->kind->wide);
-    }
+    dec_vector(d, k, x->n_regs, x->kind->wide, is_out);
 }
 
 /* flags: a stride is there, which is in[1]. */
