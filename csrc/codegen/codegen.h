@@ -99,6 +99,8 @@ Lt ll_mem(Ll *l, Elem e);                        /* the memory form: i8 for i1 *
 Lt ll_type(Ll *l, const Type *t);                /* of one element: ll_elem or gptr */
 Lt ll_vec(Lt t, int lanes);                      /* lanes 0 or 1: t itself */
 int ll_lanes(Lv v);                              /* 0: not a vector */
+/* n lanes from `first` on, each `step` behind the one before, of x and y side by side; NULL: of x. */
+Lv ll_some_lanes(Ll *l, Lv x, Lv y, int first, int step, int n);
 Lv ll_constant(Ll *l, Lv value, const char *name); /* a global of this module alone */
 Lv ll_i32(Ll *l, int32_t v);
 Lv ll_i64(Ll *l, int64_t v);

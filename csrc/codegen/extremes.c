@@ -55,13 +55,9 @@ range(Ll *l, bool is_max, Lv a, Lv b)
     int lanes = ll_lanes(a), size = is_wide ? 8 : 4, bytes = MAX(lanes, 1) * size;
     if (bytes > 64) {
         int half = lanes / 2;
-        Lv pick[256],
-            low = range(l, is_max, part(l, a, 0, half), part(l, b, 0, half)),
-            high = range(l, is_max, part(l, a, half, half), part(l, b, half, half));
-        for (int i = 0; i < lanes; i++)
-            pick[i] = ll_i32(l, i);
-        return LLVMBuildShuffleVector(l->b, low, high,
-                                      LLVMConstVector(pick, (unsigned)lanes), "");
+        Lv low = range(l, is_max, part(l, a, 0, half), part(l, b, 0, half)),
+           high = range(l, is_max, part(l, a, half, half), part(l, b, half, half));
+        return ll_some_lanes(l, low, high, 0, 1, lanes);
     }
     if (bytes < 16) {
         Lv r = range(l, is_max, part(l, a, 0, 16 / size), part(l, b, 0, 16 / size));

@@ -428,6 +428,16 @@ ll_splat(Ll *l, Lv x, int lanes)
     return LLVMBuildShuffleVector(l->b, v, LLVMGetPoison(t), zeros, "");
 }
 
+Lv
+ll_some_lanes(Ll *l, Lv x, Lv y, int first, int step, int n)
+{
+    Lv *at = NEW_N(l->c->arena, Lv, n);
+    for (int i = 0; i < n; i++)
+        at[i] = ll_i32(l, first + i * step);
+    return LLVMBuildShuffleVector(l->b, x, y ? y : LLVMGetPoison(LLVMTypeOf(x)),
+                                  LLVMConstVector(at, (unsigned)n), "");
+}
+
 /* ---- calls and attributes -------------------------------------------------------------- */
 
 Lv

@@ -28,31 +28,21 @@ static Lv
 scale_sixteens(const M *m, Lv p, Lv n)
 {
     enum { WIDTH = 16, MAX_PARTS = 4, NEAREST = 4 };
-    LLVMBuilderRef b = m->l->b;
-    Lv part[MAX_PARTS], none = LLVMGetPoison(m->f);
+    Lv part[MAX_PARTS];
     Lt t = ll_vec(m->f1, WIDTH), i16 = m->l->i16;
     int count = m->lanes / WIDTH;
     for (int i = 0; i < count; i++) {
-        Lv pick[WIDTH], x[2] = {p, n};
-        for (int k = 0; k < WIDTH; k++)
-            pick[k] = ll_i32(m->l, i * WIDTH + k);
+        Lv x[2] = {p, n};
         for (int k = 0; k < 2; k++)
-            x[k] = LLVMBuildShuffleVector(b, x[k], none, LLVMConstVector(pick, WIDTH),
-                                          "");
+            x[k] = ll_some_lanes(m->l, x[k], NULL, i * WIDTH, 1, WIDTH);
         part[i] = ll_intrinsic(m->l, "llvm.x86.avx512.mask.scalef.ps.512", NULL, 0,
                                (Lv[]){x[0], x[1], LLVMConstNull(t),
                                       LLVMConstAllOnes(i16), ll_i32(m->l, NEAREST)},
                                5);
     }
     for (int width = WIDTH; count > 1; count /= 2, width *= 2)
-        for (int i = 0; i < count; i += 2) {
-            Lv pick[WIDTH * MAX_PARTS];
-            for (int k = 0; k < 2 * width; k++)
-                pick[k] = ll_i32(m->l, k);
-            part[i / 2] = LLVMBuildShuffleVector(
-                b, part[i], part[i + 1], LLVMConstVector(pick, (unsigned)(2 * width)),
-                "");
-        }
+        for (int i = 0; i < count; i += 2)
+            part[i / 2] = ll_some_lanes(m->l, part[i], part[i + 1], 0, 1, 2 * width);
     return part[0];
 }
 

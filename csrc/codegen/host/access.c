@@ -406,11 +406,8 @@ host_write_past(Host *h, const Type *t, int lanes, Lv ptr, Lv value)
     LLVMMetadataRef one = LLVMValueAsMetadata(ll_i32(l, 1));
     Lv hint = LLVMMetadataAsValue(l->cx, LLVMMDNodeInContext2(l->cx, &one, 1));
     for (int i = 0; i < bytes / PIECE; i++) {
-        Lv pick[WORDS], at = ll_i64(l, i * PIECE);
-        for (int k = 0; k < WORDS; k++)
-            pick[k] = ll_i32(l, i * WORDS + k);
-        Lv piece = LLVMBuildShuffleVector(l->b, value, LLVMGetUndef(LLVMTypeOf(value)),
-                                          LLVMConstVector(pick, WORDS), "");
+        Lv at = ll_i64(l, i * PIECE);
+        Lv piece = ll_some_lanes(l, value, NULL, i * WORDS, 1, WORDS);
         Lv store = LLVMBuildStore(l->b, piece,
                                   LLVMBuildGEP2(l->b, l->i8, ptr, &at, 1, ""));
         LLVMSetAlignment(store, PIECE);

@@ -112,14 +112,8 @@ host_reduce_step(Host *h, Group *g, Root *r, Lv *in)
 static Lv
 lanes_of(Host *h, Lv x, int from, int step, int count)
 {
-    Ll *l = h->l;
-    if (count == 1)
-        return LLVMBuildExtractElement(l->b, x, ll_i32(l, from), "");
-    Lv pick[64];
-    for (int i = 0; i < count; i++)
-        pick[i] = ll_i32(l, from + i * step);
-    return LLVMBuildShuffleVector(l->b, x, LLVMGetPoison(LLVMTypeOf(x)),
-                                  LLVMConstVector(pick, (unsigned)count), "");
+    return count == 1 ? LLVMBuildExtractElement(h->l->b, x, ll_i32(h->l, from), "")
+                      : ll_some_lanes(h->l, x, NULL, from, step, count);
 }
 
 void
@@ -182,13 +176,7 @@ moved_up(Host *h, Lv x, int n, int lanes)
 static Lv
 reversed(Host *h, Lv x, int lanes)
 {
-    if (lanes < 2)
-        return x;
-    Lv pick[64];
-    for (int i = 0; i < lanes; i++)
-        pick[i] = ll_i32(h->l, lanes - 1 - i);
-    return LLVMBuildShuffleVector(h->l->b, x, LLVMGetPoison(LLVMTypeOf(x)),
-                                  LLVMConstVector(pick, (unsigned)lanes), "");
+    return lanes < 2 ? x : ll_some_lanes(h->l, x, NULL, lanes - 1, -1, lanes);
 }
 
 /* Inclusive scan of the lanes of x[0..n), in place. */

@@ -39,35 +39,14 @@ flat_lanes(Host *h, const Val *v)
     return (int)MIN(h->vec_bytes / ty_bytes(v->type), ty_numel(v->type));
 }
 
-/* Lanes start, start + step, .. of x and y side by side. */
+/* Lanes of x and y in turn, n of them. */
 static Lv
-shuffle(Host *h, Lv x, Lv y, int n, int (*pick)(int i, int n))
+interleaved(Ll *l, Lv x, Lv y, int n)
 {
-    Ll *l = h->l;
     Lv at[128];
     for (int i = 0; i < n; i++)
-        at[i] = ll_i32(l, pick(i, n));
+        at[i] = ll_i32(l, i / 2 + i % 2 * (n / 2));
     return LLVMBuildShuffleVector(l->b, x, y, LLVMConstVector(at, (unsigned)n), "");
-}
-
-static int
-interleave(int i, int n)
-{
-    return i / 2 + i % 2 * (n / 2);
-}
-
-static int
-evens(int i, int n)
-{
-    (void)n;
-    return 2 * i;
-}
-
-static int
-odds(int i, int n)
-{
-    (void)n;
-    return 2 * i + 1;
 }
 
 static void
@@ -81,7 +60,7 @@ host_join(Host *h, const Op *o)
     Lv x = read_flat(h, a, loop.index, lanes), y = read_flat(h, b, loop.index, lanes);
     Lv at = LLVMBuildMul(l->b, loop.index, ll_i64(l, 2), "");
     if (lanes > 1) {
-        write_flat(h, r, at, shuffle(h, x, y, 2 * lanes, interleave), 2 * lanes);
+        write_flat(h, r, at, interleaved(l, x, y, 2 * lanes), 2 * lanes);
     } else {
         write_flat(h, r, at, x, 1);
         write_flat(h, r, LLVMBuildAdd(l->b, at, ll_i64(l, 1), ""), y, 1);
@@ -99,11 +78,10 @@ split(Host *h, const Op *o)
     host_loop_open(h, &loop, ty_numel(a->type) / 2, lanes);
     Lv at = LLVMBuildMul(l->b, loop.index, ll_i64(l, 2), "");
     if (lanes > 1) {
-        Lv x = read_flat(h, a, at, 2 * lanes), none = LLVMGetPoison(LLVMTypeOf(x));
-        write_flat(h, result(o, 0), loop.index, shuffle(h, x, none, lanes, evens),
-                   lanes);
-        write_flat(h, result(o, 1), loop.index, shuffle(h, x, none, lanes, odds),
-                   lanes);
+        Lv x = read_flat(h, a, at, 2 * lanes);
+        for (int i = 0; i < 2; i++)
+            write_flat(h, result(o, i), loop.index,
+                       ll_some_lanes(l, x, NULL, i, 2, lanes), lanes);
     } else {
         write_flat(h, result(o, 0), loop.index, read_flat(h, a, at, 1), 1);
         at = LLVMBuildAdd(l->b, at, ll_i64(l, 1), "");
