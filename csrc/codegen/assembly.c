@@ -47,7 +47,7 @@ cg_asm_site(Ll *l, const Op *o, int64_t n, int sm, bool is_masked, bool is_check
 static NORETURN void
 bad_assembly(Ll *l, const Op *o, const char *err)
 {
-    err_at(l->c, o->loc, VALUE, str_printf(l->c->arena, "in the assembly, %s", err));
+    err_say(l->c, o->loc, VALUE, "in the assembly, %s", err);
 }
 
 int

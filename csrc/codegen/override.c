@@ -22,7 +22,7 @@
 static NORETURN void
 bad_file(Comp *c, const Loc *at, const Override *o, const char *why)
 {
-    err_at(c, at, VALUE, str_printf(c->arena, "ir_override '%s': %s", o->path, why));
+    err_say(c, at, VALUE, "ir_override '%s': %s", o->path, why);
 }
 
 /* ---- tile IR ------------------------------------------------------------------------ */

@@ -450,10 +450,8 @@ region_block(Region *r, const Block *b, Lv *out)
             continue;
         }
         if (!op_has(o, OPF_ELEM))
-            err_at(r->l->c, o->loc, LIMIT,
-                   str_printf(r->l->c->arena,
-                              "'%s' cannot be used in a combine function",
-                              info(o)->text));
+            err_say(r->l->c, o->loc, LIMIT, "'%s' cannot be used in a combine function",
+                    info(o)->text);
         Lv *x = NEW_N(r->l->c->arena, Lv, o->n_args + 1),
            *y = NEW_N(r->l->c->arena, Lv, o->n_results);
         for (int i = 0; i < o->n_args; i++)

@@ -135,8 +135,7 @@ home_of(const char *symbol)
 static NORETURN void
 bad_intrinsic(Ll *l, const Op *o, const char *why)
 {
-    err_at(l->c, o->loc, VALUE,
-           str_printf(l->c->arena, "the function '%s': %s", lib_symbol(l, o), why));
+    err_say(l->c, o->loc, VALUE, "the function '%s': %s", lib_symbol(l, o), why);
 }
 
 static void build_wrapper(Ll *l, Called *k, LLVMModuleRef m);
@@ -220,9 +219,8 @@ open_function(Ll *l, Called *k)
         return;
     }
     if (!first)
-        err_at(l->c, k->o->loc, VALUE,
-               str_printf(l->c->arena, "no library is named for the function '%s'",
-                          symbol));
+        err_say(l->c, k->o->loc, VALUE, "no library is named for the function '%s'",
+                symbol);
     lib_no_symbol(l, first, k->o, symbol);
 }
 

@@ -83,8 +83,7 @@ lib_bad(Ll *l, const char *path, const Op *o, const char *why)
              "a library is LLVM bitcode or text for %s, made by this LLVM or an "
              "older one",
              ll_is_host(l) ? "this machine" : "nvptx64");
-    err_at(l->c, o->loc, VALUE,
-           str_printf(l->c->arena, "the library '%s': %s", path, why));
+    err_say(l->c, o->loc, VALUE, "the library '%s': %s", path, why);
 }
 
 /* "x86_64" of "x86_64-unknown-linux-gnu". */
@@ -234,7 +233,6 @@ lib_no_symbol(Ll *l, const LlLibrary *k, const Op *o, const char *symbol)
                   ll_shown(l->c, strchr(name + 7, '.') + 1));
     }
     err_help(l->c, "it has %s%s", n ? sb.at : "none", n > SHOWN ? ", .." : "");
-    err_at(l->c, o->loc, VALUE,
-           str_printf(l->c->arena, "the library '%s': it has no function '%s'", k->path,
-                      symbol));
+    err_say(l->c, o->loc, VALUE, "the library '%s': it has no function '%s'", k->path,
+            symbol);
 }

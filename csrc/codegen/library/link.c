@@ -54,11 +54,10 @@ resolve(Reach *r, Lv global)
         return;
     }
     err_help(l->c, "extern_libs may name the file that has it");
-    err_at(l->c, r->from->o->loc, VALUE,
-           str_printf(l->c->arena,
-                      "the function '%s' of a library needs '%s', which is "
-                      "in none of its files",
-                      lib_symbol(l, r->from->o), ll_shown(l->c, name)));
+    err_say(l->c, r->from->o->loc, VALUE,
+            "the function '%s' of a library needs '%s', which is "
+            "in none of its files",
+            lib_symbol(l, r->from->o), ll_shown(l->c, name));
 }
 
 static void

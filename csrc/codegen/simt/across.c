@@ -185,17 +185,8 @@ across_load_one(Across *k, AxisSlots *t, const int *lane_bit, int which, int bas
 {
     Sim *s = k->s;
     AxisSlots mine = without_axis(k, t);
-    for (int i = 0; i < t->log2_warps; i++)
+    for (int i = 0; lane_bit && i < t->log2_warps; i++)
         mine.lane[lane_bit[i]] = (Col)1 << (t->warp_at + i);
-    Lv index = sim_linear(s, mine.lane, LANE_BITS, mine.warp, s->log2_warps);
-    load_vectors(k, t, index, 1, which, base, x);
-}
-
-void
-across_load_own(Across *k, AxisSlots *t, int which, int base, Lv *x)
-{
-    Sim *s = k->s;
-    AxisSlots mine = without_axis(k, t);
     Lv index = sim_linear(s, mine.lane, LANE_BITS, mine.warp, s->log2_warps);
     load_vectors(k, t, index, 1, which, base, x);
 }

@@ -26,11 +26,9 @@ void across_store(Across *k, const AxisSlots *t, int base);
 /* The warps' partials of live register number `which`: x[warp * n + operand]. In the order of
  * which, from 0 on. */
 void across_load_all(Across *k, AxisSlots *t, int which, int base, Lv *x);
-/* One of them a lane: lane bit lane_bit[i] stands for bit i of the warp's number. */
+/* One of them a lane: lane bit lane_bit[i] stands for bit i of the warp's number. NULL: the thread's
+ * own, as across_store keeps it for the first of the warps. */
 void across_load_one(Across *k, AxisSlots *t, const int *lane_bit, int which, int base,
                      Lv *x);
 
-/* The thread's own live register number `which`, as across_store keeps it for the first of
- * the warps. In the order of which. */
-void across_load_own(Across *k, AxisSlots *t, int which, int base, Lv *x);
 #endif

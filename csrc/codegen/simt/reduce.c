@@ -156,7 +156,7 @@ reduce_dealt(Across *k, const AxisSlots *t, int base)
     Lv *x = NEW_N(s->a, Lv, k->x.n);
     for (int r = 0, which = 0; r < k->x.n_regs; r++)
         if (across_is_live(k, r)) {
-            across_load_own(k, &own, which++, base, x);
+            across_load_one(k, &own, NULL, which++, base, x);
             across_put(k, r, x);
         }
 }

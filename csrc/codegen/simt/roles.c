@@ -73,9 +73,8 @@ arriving(Sim *s, const Op *o)
     const Op *ring = arg(o, 0)->def;
     int64_t n = ir_attr(ring, ATTR_ARRIVALS), threads = 32LL << s->log2_warps;
     if (n & (n - 1) || n * 32 > threads)
-        err_at(s->c, o->loc, VALUE,
-               str_printf(s->a, "%lld arrivals of %lld threads", (long long)n,
-                          (long long)threads));
+        err_say(s->c, o->loc, VALUE, "%lld arrivals of %lld threads", (long long)n,
+                (long long)threads);
     return sim_all_clear(s, (uint32_t)(threads / n - 1));
 }
 

@@ -22,9 +22,8 @@ check_place(Sim *s, const Op *o)
     if (!wrong && k.is_exchange && o->block != s->f->body)
         wrong = "exchanges of a cluster stand in no loop and no if";
     if (wrong)
-        err_at(s->c, o->loc, VALUE,
-               str_printf(s->a, "the place of %s in shared memory: %s", info(o)->text,
-                          wrong));
+        err_say(s->c, o->loc, VALUE, "the place of %s in shared memory: %s",
+                info(o)->text, wrong);
 }
 
 void
