@@ -40,10 +40,8 @@ static void
 run_passes(Func *f, const char *const *order)
 {
     if (!passes_run(f, order))
-        err_at(f->c, f->loc, VALUE,
-               str_printf(f->c->arena,
-                          "compiled up to '%s', where TEGULA_STOP asks to stop",
-                          f->c->dump.stop));
+        err_say(f->c, f->loc, VALUE,
+                "compiled up to '%s', where TEGULA_STOP asks to stop", f->c->dump.stop);
 }
 
 /* What a launch must know of the function: filled when the last question has been asked. */

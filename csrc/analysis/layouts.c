@@ -9,9 +9,7 @@ check_warps(const Func *f)
 {
     int warps = f->team_warps;
     if (warps < 1 || warps & (warps - 1))
-        err_at(f->c, f->loc, VALUE,
-               str_printf(f->c->arena, "num_warps must be a power of two, not %d",
-                          warps));
+        err_say(f->c, f->loc, VALUE, "num_warps must be a power of two, not %d", warps);
     if (warps > 32)
         err_at(f->c, f->loc, RESOURCES, "threads", warps * 32LL, 1024LL);
 }
@@ -31,32 +29,18 @@ check_layout(const Func *f, const Val *v, const Loc *loc)
     if (!t->rank || (t->slots && !t->is_local))
         return;
     if (!l)
-        err_at(f->c, loc, VALUE,
-               str_printf(f->c->arena, "%s has no layout: run simt before this",
-                          ty_str(f->c->arena, t)));
+        err_say(f->c, loc, VALUE, "%s has no layout: run simt before this",
+                ty_str(f->c->arena, t));
     if (l->n[IN_LANE] != LANE_BITS || l->n[IN_WARP] + l->n[IN_BLOCK] != log2_warps(f) ||
         !layout_is_onto(l))
-        err_at(f->c, loc, VALUE,
-               str_printf(f->c->arena, "%s: this layout is not one of %d warps",
-                          ty_str(f->c->arena, t), 1 << log2_warps(f)));
-}
-
-static void
-check_block(const Func *f, const Block *b)
-{
-    for (int i = 0; i < b->n_args; i++)
-        check_layout(f, b->args[i], b->owner ? b->owner->loc : f->loc);
-    for (const Op *o = b->first; o; o = o->next) {
-        for (int i = 0; i < o->n_results; i++)
-            check_layout(f, result(o, i), o->loc);
-        for (int i = 0; i < o->n_regions; i++)
-            check_block(f, o->regions[i]);
-    }
+        err_say(f->c, loc, VALUE, "%s: this layout is not one of %d warps",
+                ty_str(f->c->arena, t), 1 << log2_warps(f));
 }
 
 void
 check_threads(const Func *f)
 {
     check_warps(f);
-    check_block(f, f->body);
+    EACH_VAL(v, f->body)
+        check_layout(f, v, ir_loc_of(v));
 }

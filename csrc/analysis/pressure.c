@@ -252,19 +252,6 @@ note_life(const Lives *l, const Val *v, int64_t *change)
     change[MAX(l->until[v->id], l->from[v->id] + 1)] -= n;
 }
 
-static void
-note_lives(const Lives *l, const Block *b, int64_t *change)
-{
-    for (int i = 0; i < b->n_args; i++)
-        note_life(l, b->args[i], change);
-    for (const Op *o = b->first; o; o = o->next) {
-        for (int i = 0; i < o->n_results; i++)
-            note_life(l, result(o, i), change);
-        for (int r = 0; r < o->n_regions && op_has(o, OPF_CONTROL); r++)
-            note_lives(l, o->regions[r], change);
-    }
-}
-
 static int64_t
 live_words(const Func *f, const Op *loop, bool is_text, bool of_sums)
 {
@@ -288,7 +275,8 @@ live_words(const Func *f, const Op *loop, bool is_text, bool of_sums)
     live_block(&l, f->body);
     stretch(&l, f->body);
     int64_t *change = NEW_N(a, int64_t, n + 2), now = 0, most = 0;
-    note_lives(&l, f->body, change);
+    EACH_CONTROL_VAL(v, f->body)
+        note_life(&l, v, change);
     for (int i = 0; i < n + 2; i++) {
         now += change[i];
         if (i >= l.begin && i <= l.end)

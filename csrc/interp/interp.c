@@ -37,13 +37,6 @@ interp_scratch(Interp *in, Scratch *s, int64_t n)
     return s->at;
 }
 
-/* The element type that eval.c wants to hear. */
-static Elem
-elem_of(const Type *t)
-{
-    return t->is_ptr ? E_U64 : t->elem;
-}
-
 /* Operands of `from`, from `first` on, become the n values `to`, all at once: a loop
  * may yield its own arguments in another order. */
 static void
@@ -114,7 +107,7 @@ run_elementwise(Interp *in, const Op *o)
     const uint64_t *a[3] = {0};
     for (int k = 0; k < o->n_args; k++)
         a[k] = operand(in, o, k);
-    Elem ie = elem_of(arg(o, 0)->type), oe = elem_of(rt);
+    Elem ie = ty_evaluated(arg(o, 0)->type), oe = ty_evaluated(rt);
     if (o->op == OP_ADDPTR) {
         ie = arg(o, 1)->type->elem;
         oe = rt->elem;
@@ -252,8 +245,7 @@ trip_count(Interp *in, const Op *o, Elem e)
     uint64_t lb = operand(in, o, 0)[0], ub = operand(in, o, 1)[0],
              step = operand(in, o, 2)[0];
     if (!step)
-        err_at(in->c, o->loc, VALUE,
-               str_printf(in->c->arena, "the step of a loop is 0%s", interp_where(in)));
+        err_say(in->c, o->loc, VALUE, "the step of a loop is 0%s", interp_where(in));
     if (!elem_is_signed(e))
         return lb < ub ? (ub - lb - 1) / step + 1 : 0;
     int64_t l = elem_to_int(e, lb), u = elem_to_int(e, ub), s = elem_to_int(e, step);
@@ -334,10 +326,9 @@ run_assert(Interp *in, const Op *o)
         if (!operand(in, o, 0)[i] && !interp_is_off(in, o, 1, i)) {
             if (in->run->fault)
                 *in->run->fault = (InterpFault){.kind = "ASSERT", .op = o};
-            err_at(in->c, o->loc, VALUE,
-                   str_printf(in->c->arena, "assertion failed: %s%s%s%s", o->text,
-                              interp_where(in), t->rank ? ", element " : "",
-                              index_text(in, o, t, i)));
+            err_say(in->c, o->loc, VALUE, "assertion failed: %s%s%s%s", o->text,
+                    interp_where(in), t->rank ? ", element " : "",
+                    index_text(in, o, t, i));
         }
 }
 
@@ -458,9 +449,8 @@ run_op(Interp *in, const Op *o)
     case OP_DEBUG: run_debug(in, o); break;
     case OP_ASSUME:
         if (!operand(in, o, 0)[0])
-            err_at(in->c, o->loc, VALUE,
-                   str_printf(in->c->arena, "what tl.assume says is not true%s",
-                              interp_where(in)));
+            err_say(in->c, o->loc, VALUE, "what tl.assume says is not true%s",
+                    interp_where(in));
         break;
     case OPS(OP_BARRIER, OP_ASYNC_COMMIT, OP_ASYNC_WAIT, OP_FENCE_ASYNC): break;
     case OPS(OP_RING_ALLOC, OP_MBAR_WAIT, OP_MBAR_ARRIVE, OP_TMA_LOAD, OP_ROLES,

@@ -23,9 +23,8 @@ check_access(Interp *in, const Op *o, uint64_t address, int bytes, bool is_write
         return;
     if (in->run->fault)
         *in->run->fault = (InterpFault){"BOUNDS", o, address, bytes, is_write};
-    err_at(in->c, o->loc, VALUE,
-           str_printf(in->c->arena, "invalid %s of %d bytes at 0x%" PRIx64 "%s",
-                      is_write ? "write" : "read", bytes, address, interp_where(in)));
+    err_say(in->c, o->loc, VALUE, "invalid %s of %d bytes at 0x%" PRIx64 "%s",
+            is_write ? "write" : "read", bytes, address, interp_where(in));
 }
 
 static uint64_t
@@ -136,15 +135,12 @@ check_copy(Interp *in, const Op *o, const Window *w)
 {
     int64_t at = index_of(in, w->offsets[w->rank - 1]);
     if (at * elem_info[w->base->type->elem].bytes % 16)
-        err_at(in->c, o->loc, VALUE,
-               str_printf(in->c->arena,
-                          "a copy begins at element %" PRId64 " of a row%s", at,
-                          interp_where(in)));
+        err_say(in->c, o->loc, VALUE, "a copy begins at element %" PRId64 " of a row%s",
+                at, interp_where(in));
     for (int d = 0; d < w->rank && o->op == OP_MAP_STORE; d++)
         if (index_of(in, w->offsets[d]) < 0)
-            err_at(in->c, o->loc, VALUE,
-                   str_printf(in->c->arena, "a copy begins in front of a tensor%s",
-                              interp_where(in)));
+            err_say(in->c, o->loc, VALUE, "a copy begins in front of a tensor%s",
+                    interp_where(in));
 }
 
 void
@@ -184,9 +180,8 @@ slot_of(Interp *in, const Op *o, int i)
     const Val *smem = arg(o, i);
     int64_t unit = (int64_t)1 << ir_attr(smem->def, ATTR_UNIT);
     if (slot < 0 || slot >= smem->type->slots * unit || slot % unit)
-        err_at(in->c, o->loc, VALUE,
-               str_printf(in->c->arena, "slot %" PRId64 " of %" PRId64, slot,
-                          smem->type->slots * unit));
+        err_say(in->c, o->loc, VALUE, "slot %" PRId64 " of %" PRId64, slot,
+                smem->type->slots * unit);
     return place(in, smem) + slot / unit * numel(smem);
 }
 
@@ -288,6 +283,5 @@ interp_assembly(Interp *in, const Op *o)
         return;
     if (r.refused.bytes)
         check_access(in, o, r.refused.address, r.refused.bytes, r.refused.is_store);
-    err_at(in->c, o->loc, VALUE,
-           str_printf(in->c->arena, "in the assembly, %s,%s", err, interp_where(in)));
+    err_say(in->c, o->loc, VALUE, "in the assembly, %s,%s", err, interp_where(in));
 }

@@ -449,8 +449,8 @@ ir_block_count(const int32_t grid[3])
 
 /* ---- typed shorthands ----------------------------------------------------------- */
 
-static Val *
-op1(Build *b, OpCode op, int n_args, Val *const *args, const Type *t)
+Val *
+ir_op1(Build *b, OpCode op, int n_args, Val *const *args, const Type *t)
 {
     return result(ir_op(b, op, n_args, args, 1, &t), 0);
 }
@@ -458,7 +458,7 @@ op1(Build *b, OpCode op, int n_args, Val *const *args, const Type *t)
 Val *
 ir_const_bits(Build *b, const Type *t, uint64_t bits)
 {
-    Val *v = op1(b, OP_CONST, 0, NULL, t);
+    Val *v = ir_op1(b, OP_CONST, 0, NULL, t);
     int n = ty_bits(t);
     v->def->bits = n < 64 ? bits & (((uint64_t)1 << n) - 1) : bits;
     return v;
@@ -480,7 +480,7 @@ ir_const_float(Build *b, const Type *t, double v)
 Val *
 ir_un(Build *b, OpCode op, Val *x)
 {
-    return op1(b, op, 1, &x, x->type);
+    return ir_op1(b, op, 1, &x, x->type);
 }
 
 Val *
@@ -488,15 +488,15 @@ ir_bin(Build *b, OpCode op, Val *x, Val *y)
 {
     assert(x->type == y->type);
     bool compares = op >= OP_EQ && op <= OP_GE;
-    const Type *t = compares ? ty_with_elem(b->f->c, x->type, E_I1) : x->type;
-    return op1(b, op, 2, (Val *[]){x, y}, t);
+    return ir_op1(b, op, 2, (Val *[]){x, y},
+                  compares ? ty_with_elem(b->f->c, x->type, E_I1) : x->type);
 }
 
 Val *
 ir_select(Build *b, Val *cond, Val *x, Val *y)
 {
     assert(x->type == y->type && ty_same_shape(cond->type, x->type));
-    return op1(b, OP_SELECT, 3, (Val *[]){cond, x, y}, x->type);
+    return ir_op1(b, OP_SELECT, 3, (Val *[]){cond, x, y}, x->type);
 }
 
 Val *
@@ -504,13 +504,13 @@ ir_cast(Build *b, Val *x, Elem e)
 {
     if (!x->type->is_ptr && x->type->elem == e)
         return x;
-    return op1(b, OP_CAST, 1, &x, ty_with_elem(b->f->c, x->type, e));
+    return ir_op1(b, OP_CAST, 1, &x, ty_with_elem(b->f->c, x->type, e));
 }
 
 Val *
 ir_bitcast(Build *b, Val *x, const Type *t)
 {
-    return x->type == t ? x : op1(b, OP_BITCAST, 1, &x, t);
+    return x->type == t ? x : ir_op1(b, OP_BITCAST, 1, &x, t);
 }
 
 Val *
@@ -519,7 +519,7 @@ ir_splat(Build *b, Val *x, int rank, const int32_t *shape)
     assert(x->type->rank == 0);
     if (rank == 0)
         return x;
-    return op1(b, OP_SPLAT, 1, &x, ty_block(b->f->c, x->type, rank, shape));
+    return ir_op1(b, OP_SPLAT, 1, &x, ty_block(b->f->c, x->type, rank, shape));
 }
 
 Val *
@@ -527,7 +527,7 @@ ir_arange(Build *b, int64_t start, int64_t end)
 {
     Comp *c = b->f->c;
     int32_t n = (int32_t)(end - start);
-    Val *v = op1(b, OP_ARANGE, 0, NULL, ty_block(c, ty_scalar(c, E_I32), 1, &n));
+    Val *v = ir_op1(b, OP_ARANGE, 0, NULL, ty_block(c, ty_scalar(c, E_I32), 1, &n));
     ir_set_attr(v->def, ATTR_START, start);
     ir_set_attr(v->def, ATTR_END, end);
     return v;
@@ -543,7 +543,7 @@ ir_expand(Build *b, Val *x, int axis)
         shape[i] = i == axis ? 1 : t->shape[i - (i > axis)];
     if (t->rank == 0)
         return ir_splat(b, x, 1, shape);
-    Val *v = op1(b, OP_EXPAND, 1, &x, ty_with_shape(b->f->c, t, t->rank + 1, shape));
+    Val *v = ir_op1(b, OP_EXPAND, 1, &x, ty_with_shape(b->f->c, t, t->rank + 1, shape));
     ir_set_attr(v->def, ATTR_AXIS, axis);
     return v;
 }
@@ -569,7 +569,7 @@ ir_broadcast(Build *b, Val *x, int rank, const int32_t *shape)
     const Type *t = ty_with_shape(b->f->c, x->type, rank, shape);
     if (ty_same_shape(t, x->type))
         return x;
-    return op1(b, OP_BROADCAST, 1, &x, t);
+    return ir_op1(b, OP_BROADCAST, 1, &x, t);
 }
 
 Val *
@@ -614,7 +614,7 @@ Val *
 ir_addptr(Build *b, Val *p, Val *i)
 {
     assert(p->type->is_ptr && ty_same_shape(p->type, i->type));
-    return op1(b, OP_ADDPTR, 2, (Val *[]){p, i}, p->type);
+    return ir_op1(b, OP_ADDPTR, 2, (Val *[]){p, i}, p->type);
 }
 
 Val *
@@ -622,7 +622,8 @@ ir_load(Build *b, Val *p, Val *mask, Val *other)
 {
     assert(mask || !other);
     int n = 1 + (mask != NULL) + (other != NULL);
-    return op1(b, OP_LOAD, n, (Val *[]){p, mask, other}, ty_pointee(b->f->c, p->type));
+    return ir_op1(b, OP_LOAD, n, (Val *[]){p, mask, other},
+                  ty_pointee(b->f->c, p->type));
 }
 
 Op *

@@ -25,19 +25,13 @@ push(Program *p, HostOp o)
     return true;
 }
 
-static Elem
-elem_of(const Type *t)
-{
-    return t->is_ptr ? E_U64 : t->elem;
-}
-
 static bool
 push_param(Program *p, const Val *v)
 {
     bool is_param = v->block == p->f->body;
     return is_param && (v->type->is_ptr || elem_is_int(v->type->elem)) &&
            push(p, (HostOp){.kind = HOST_PARAM,
-                            .out = (uint8_t)elem_of(v->type),
+                            .out = (uint8_t)ty_evaluated(v->type),
                             .value = v->index});
 }
 
@@ -61,11 +55,11 @@ push_op(Program *p, const Op *o)
         return false;
     if (o->op == OP_HINT || (o->op == OP_BITCAST && ty_bits(in) == ty_bits(out)))
         return true;
-    Elem to = o->op == OP_ADDPTR ? out->elem : elem_of(out);
+    Elem to = o->op == OP_ADDPTR ? out->elem : ty_evaluated(out);
     return push(p, (HostOp){.kind = HOST_OP,
                             .op = (uint8_t)o->op,
                             .n_args = (uint8_t)o->n_args,
-                            .in = (uint8_t)elem_of(in),
+                            .in = (uint8_t)ty_evaluated(in),
                             .out = (uint8_t)to});
 }
 

@@ -147,6 +147,12 @@ ty_is_float(const Type *t)
 {
     return !t->is_ptr && elem_is_float(t->elem);
 }
+/* The element type that eval.c wants to hear. */
+static inline Elem
+ty_evaluated(const Type *t)
+{
+    return t->is_ptr ? E_U64 : t->elem;
+}
 int64_t ty_numel(const Type *t);
 /* Of one element; 64 for pointers. */
 int ty_bits(const Type *t);
@@ -487,6 +493,8 @@ Val *ir_block_arg(Block *b, const Type *t, const char *name);
 /* Creates and inserts an op with room for its results; the types are given. */
 Op *ir_op(Build *b, OpCode op, int n_args, Val *const *args, int n_results,
           const Type *const *types);
+/* The result of such an op that has one. */
+Val *ir_op1(Build *b, OpCode op, int n_args, Val *const *args, const Type *t);
 void ir_set_region(Op *o, int i, Block *b);
 void ir_set_attr(Op *o, Attr a, int64_t v);
 /* 0 when the op has no such attribute. */
@@ -568,6 +576,16 @@ Op *ir_next_inside(const Op *o, const Block *top);
 #define EACH_OP_INSIDE_OUT(o, top)                                                     \
     for (Op *o = ir_first_inside(top), *o##_next;                                      \
          o && (o##_next = ir_next_inside(o, top), true); o = o##_next)
+/* Every value that a block and the regions in it define, in the order of the text: arguments, then
+ * results. EACH_CONTROL_VAL passes over regions that are no control flow. */
+Val *ir_first_val(const Block *top, bool is_control);
+Val *ir_next_val(const Val *v, const Block *top, bool is_control);
+#define EACH_VAL(v, top)                                                               \
+    for (Val *v = ir_first_val(top, false); v; v = ir_next_val(v, top, false))
+#define EACH_CONTROL_VAL(v, top)                                                       \
+    for (Val *v = ir_first_val(top, true); v; v = ir_next_val(v, top, true))
+/* Where it was written: its op, or the op or function whose argument it is. */
+const Loc *ir_loc_of(const Val *v);
 bool ir_is_unused(const Op *o); /* nobody reads a result */
 static inline bool
 ir_has_one_use(const Val *v)

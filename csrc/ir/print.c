@@ -152,19 +152,6 @@ note_layout(Printer *p, const Type *t)
     }
 }
 
-static void
-note_layouts(Printer *p, const Block *b)
-{
-    for (int i = 0; i < b->n_args; i++)
-        note_layout(p, b->args[i]->type);
-    for (const Op *o = b->first; o; o = o->next) {
-        for (int i = 0; i < o->n_results; i++)
-            note_layout(p, result(o, i)->type);
-        for (int i = 0; i < o->n_regions; i++)
-            note_layouts(p, o->regions[i]);
-    }
-}
-
 /* ---- constants ------------------------------------------------------------------ */
 
 static char *
@@ -396,7 +383,8 @@ ir_print(const Func *f, bool with_locs)
                  .layout = {.a = a},
                  .name = NEW_N(a, const char *, MAX(f->n_vals, 1)),
                  .with_locs = with_locs};
-    note_layouts(&p, f->body);
+    EACH_VAL(v, f->body)
+        note_layout(&p, v->type);
     sb_printf(&p.sb, "func @%s(", clean_name(c, f->name));
     for (int i = 0; i < f->body->n_args; i++) {
         const Val *v = f->body->args[i];

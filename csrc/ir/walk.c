@@ -70,6 +70,48 @@ ir_next_control(const Op *o, const Block *top)
     return in ? in : next_outside(o, top);
 }
 
+const Loc *
+ir_loc_of(const Val *v)
+{
+    const Op *o = v->def ? v->def : v->block->owner;
+    return o ? o->loc : v->block->func->loc;
+}
+
+/* The first value from op o on. */
+static Val *
+first_from(const Op *o, const Block *top, bool is_control)
+{
+    for (; o; o = is_control ? ir_next_control(o, top) : ir_next_op(o, top)) {
+        const Block *b = o->block;
+        if (o == b->first && b != top && b->n_args)
+            return b->args[0];
+        if (o->n_results)
+            return result(o, 0);
+    }
+    return NULL;
+}
+
+Val *
+ir_first_val(const Block *top, bool is_control)
+{
+    return top->n_args ? top->args[0] : first_from(top->first, top, is_control);
+}
+
+Val *
+ir_next_val(const Val *v, const Block *top, bool is_control)
+{
+    const Op *o = v->def;
+    if (!o && v->index + 1 < v->block->n_args)
+        return v->block->args[v->index + 1];
+    if (!o && (o = v->block->first) && o->n_results)
+        return result(o, 0);
+    if (o && o == v->def && v->index + 1 < o->n_results)
+        return result(o, v->index + 1);
+    return o ? first_from(is_control ? ir_next_control(o, top) : ir_next_op(o, top),
+                          top, is_control)
+             : NULL;
+}
+
 static Op *
 innermost(Op *o)
 {

@@ -216,8 +216,7 @@ demand(Assign *s, Val *v, const Layout *l)
     } else {
         assert(v->type->layout);
         Build b = behind(s, v);
-        const Type *t = ty_with_layout(s->c, v->type, l);
-        r = result(ir_op(&b, OP_CONVERT, 1, &v, 1, &t), 0);
+        r = ir_op1(&b, OP_CONVERT, 1, &v, ty_with_layout(s->c, v->type, l));
     }
     map_put(&s->made, &k, sizeof k, r);
     if (r != v)
@@ -262,8 +261,7 @@ cast_operand(Assign *s, Op *o, int i, Elem e)
     const Layout *l = v->type->layout;
     if (!l) /* cheap, and nobody has asked yet */
         v = demand(s, v, wishes_default(s->wishes, v->type));
-    const Type *t = ty_with_elem(s->c, v->type, e);
-    ir_set_arg(o, i, result(ir_op(&b, OP_CAST, 1, &v, 1, &t), 0));
+    ir_set_arg(o, i, ir_op1(&b, OP_CAST, 1, &v, ty_with_elem(s->c, v->type, e)));
 }
 
 /* The dim along which v's elements lie in memory, if loads are all it is; else the one
@@ -322,7 +320,7 @@ share_operand(Assign *s, Op *o, int i, const DotPlan *p)
     Val *shared = map_get(&s->made, &(MadeKey){v, t->layout}, sizeof(MadeKey));
     if (!shared) {
         Build b = behind(s, v);
-        shared = result(ir_op(&b, OP_TO_SHARED, 1, &v, 1, &t), 0);
+        shared = ir_op1(&b, OP_TO_SHARED, 1, &v, t);
         map_put(&s->made, &(MadeKey){v, t->layout}, sizeof(MadeKey), shared);
     }
     ir_set_arg(o, i, shared);
@@ -469,9 +467,8 @@ check_ready(const Block *b)
                 err_at(c, o->loc, VALUE, "this block has a layout already");
             for (int d = 0; d < t->rank; d++)
                 if (ty_padded_side(t->shape[d]) != t->shape[d])
-                    err_at(c, o->loc, VALUE,
-                           str_printf(c->arena, "%s: run pad_blocks before this",
-                                      ty_str(c->arena, t)));
+                    err_say(c, o->loc, VALUE, "%s: run pad_blocks before this",
+                            ty_str(c->arena, t));
         }
 }
 

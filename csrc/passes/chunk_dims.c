@@ -288,18 +288,10 @@ choose_dim(Cut *k, Val *v)
 static bool
 choose_dims(Cut *k, const Block *b)
 {
-    for (int i = 0; i < b->n_args; i++)
-        if (has_many_registers(b->args[i]))
+    EACH_CONTROL_VAL(v, b)
+        if (has_many_registers(v) &&
+            (!v->def || (k->dim[v->id] < 0 && !choose_dim(k, v))))
             return false;
-    for (const Op *o = b->first; o; o = o->next) {
-        for (int i = 0; i < o->n_results; i++)
-            if (has_many_registers(result(o, i)) && k->dim[result(o, i)->id] < 0 &&
-                !choose_dim(k, result(o, i)))
-                return false;
-        for (int r = 0; r < o->n_regions && op_has(o, OPF_CONTROL); r++)
-            if (!choose_dims(k, o->regions[r]))
-                return false;
-    }
     return true;
 }
 

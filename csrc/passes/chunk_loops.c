@@ -250,12 +250,6 @@ place_kept(Loops *w, Kept *y, int n)
 
 /* ---- a loop's body ----------------------------------------------------------------------- */
 
-static Val *
-op1(Build *b, OpCode code, int n, Val *const *args, const Type *t)
-{
-    return result(ir_op(b, code, n, args, 1, &t), 0);
-}
-
 static const Type *
 scalar_i32(const Cut *k)
 {
@@ -268,11 +262,11 @@ arange(const Cut *k, Build *b, const Op *o, Val *i)
 {
     const Type *t = chunk_type(k, result(o, 0));
     int64_t start = ir_attr(o, ATTR_START), n = t->shape[0];
-    Val *v = op1(b, OP_ARANGE, 0, NULL, t);
+    Val *v = ir_op1(b, OP_ARANGE, 0, NULL, t);
     ir_set_attr(v->def, ATTR_START, start);
     ir_set_attr(v->def, ATTR_END, start + n);
     Val *first = ir_bin(b, OP_MUL, i, ir_const_int(b, i->type, n));
-    return ir_bin(b, OP_ADD, v, op1(b, OP_SPLAT, 1, &first, t));
+    return ir_bin(b, OP_ADD, v, ir_op1(b, OP_SPLAT, 1, &first, t));
 }
 
 static Val *
@@ -283,7 +277,7 @@ slice_of(Loops *w, Loop *l, Build *b, Val *v)
         return y;
     const Kept *kept = map_get(&w->kept_of, v, 0);
     Val *args[] = {kept->local, l->op->regions[0]->args[0]};
-    y = op1(b, OP_LOCAL_LOAD, 2, args, chunk_type(w->k, v));
+    y = ir_op1(b, OP_LOCAL_LOAD, 2, args, chunk_type(w->k, v));
     map_put(&l->slice, v, 0, y);
     return y;
 }
@@ -311,8 +305,9 @@ copy_op(Loops *w, Loop *l, Build *b, const Step *s)
 static Val *
 filled(Build *b, Val *v, const Type *slice)
 {
-    const Type *t = ty_with_elem(b->f->c, slice, v->type->elem);
-    return v->type->rank ? v : op1(b, OP_SPLAT, 1, &v, t);
+    return v->type->rank ? v
+                         : ir_op1(b, OP_SPLAT, 1, &v,
+                                  ty_with_elem(b->f->c, slice, v->type->elem));
 }
 
 /* The region of o on blocks: sums[] and then x[]. */
@@ -333,7 +328,7 @@ combine(Build *b, const Op *o, Val *const *sums, Val *const *x, Val **out)
             Val *v = map_get(&map, arg(p, i), 0);
             args[i] = v ? v : filled(b, arg(p, i), slice);
         }
-        Val *y = op1(b, p->op, p->n_args, args, t);
+        Val *y = ir_op1(b, p->op, p->n_args, args, t);
         memcpy(y->def->attr, p->attr, sizeof p->attr);
         y->def->bits = p->bits, y->def->text = p->text;
         map_put(&map, result(p, 0), 0, y);
@@ -368,9 +363,9 @@ add_up(Loops *w, Loop *l, Build *b, const Op *o, int first, Val **out)
     Val *i = l->op->regions[0]->args[0];
     Val *is_first = ir_bin(b, OP_EQ, i, ir_const_int(b, i->type, 0));
     for (int j = 0; j < o->n_args; j++)
-        out[j] = op1(b, OP_SELECT, 3,
-                     (Val *[]){filled(b, is_first, x[j]->type), x[j], out[j]},
-                     x[j]->type);
+        out[j] = ir_op1(b, OP_SELECT, 3,
+                        (Val *[]){filled(b, is_first, x[j]->type), x[j], out[j]},
+                        x[j]->type);
 }
 
 /* ---- building ---------------------------------------------------------------------------- */
@@ -467,7 +462,7 @@ build_loop(Loops *w, Loop *l, Build *b)
         Kept *y = w->kept.at[i];
         if (y->block != l->block || y->from != l->level)
             continue;
-        y->local = op1(b, OP_LOCAL_ALLOC, 0, NULL, local_type(k, y));
+        y->local = ir_op1(b, OP_LOCAL_ALLOC, 0, NULL, local_type(k, y));
         ir_set_attr(y->local->def, ATTR_AT, y->at);
     }
     open_loop(w, l, b);

@@ -169,7 +169,7 @@ apart(Sum *s, Build *b, Val *v)
     const Type *to = ty_with_shape(s->c, t, rank, shape);
     ty_log2_shape(to, log2_shape);
     to = ty_with_layout(s->c, to, layout_reshape(s->c, t->layout, rank, log2_shape));
-    return result(ir_op(b, OP_RESHAPE, 1, &v, 1, &to), 0);
+    return ir_op1(b, OP_RESHAPE, 1, &v, to);
 }
 
 /* The sum of v along axis, as s->reduce sums. */
@@ -215,7 +215,7 @@ spread_part(Sum *s, Build *b, Val *c, const Type *parts)
 {
     const Type *t = ty_with_elem(s->c, parts, c->type->elem);
     if (!c->type->rank)
-        return result(ir_op(b, OP_SPLAT, 1, &c, 1, &t), 0);
+        return ir_op1(b, OP_SPLAT, 1, &c, t);
     int n = t->rank - c->type->rank;
     for (int i = 0; i < n; i++) {
         int32_t shape[MAX_RANK];
@@ -229,7 +229,7 @@ spread_part(Sum *s, Build *b, Val *c, const Type *parts)
         ir_set_attr(o, ATTR_AXIS, s->axis);
         c = result(o, 0);
     }
-    return result(ir_op(b, OP_BROADCAST, 1, &c, 1, &t), 0);
+    return ir_op1(b, OP_BROADCAST, 1, &c, t);
 }
 
 /* What a thread's layout has along dims that were only expanded is no move: the lanes of

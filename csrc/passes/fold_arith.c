@@ -176,7 +176,7 @@ not_of(Fold *w, Val *x)
         (ty_is_float(arg(c, 0)->type) && c->op != OP_EQ && c->op != OP_NE))
         return NULL;
     Val *args[2] = {arg(c, 0), arg(c, 1)};
-    return result(ir_op(&w->b, opposite[c->op], 2, args, 1, &x->type), 0);
+    return ir_op1(&w->b, opposite[c->op], 2, args, x->type);
 }
 
 static Val *
@@ -310,7 +310,7 @@ fold_compare(Fold *w, const Op *o, Val *x, Val *y)
     if (x == y && !ty_is_float(x->type))
         return fold_const(w, t, o->op == OP_EQ || o->op == OP_LE || o->op == OP_GE);
     if (ir_is_const(x, NULL) && !ir_is_const(y, NULL) && swapped[o->op])
-        return result(ir_op(&w->b, swapped[o->op], 2, (Val *[]){y, x}, 1, &t), 0);
+        return ir_op1(&w->b, swapped[o->op], 2, (Val *[]){y, x}, t);
     bool is_ne = o->op == OP_NE;
     if ((!is_ne && o->op != OP_EQ) || !ty_is_int(x->type))
         return NULL;
@@ -374,7 +374,7 @@ evaluate(Fold *w, const Op *o)
         if (i == 3 || !ir_is_const(arg(o, i), &in[i]))
             return NULL;
     const Type *xt = arg(o, 0)->type;
-    Elem from = xt->is_ptr ? E_U64 : xt->elem, to = t->is_ptr ? E_U64 : t->elem;
+    Elem from = ty_evaluated(xt), to = ty_evaluated(t);
     if (o->op == OP_ADDPTR) {
         from = arg(o, 1)->type->elem;
         to = t->elem;

@@ -49,7 +49,7 @@ fold_splat(Fold *w, Val *x, const Type *t)
         return fold_const(w, t, bits);
     if (!t->rank)
         return x; /* a block of one element was reshaped, a pair split */
-    return result(ir_op(&w->b, OP_SPLAT, 1, &x, 1, &t), 0);
+    return ir_op1(&w->b, OP_SPLAT, 1, &x, t);
 }
 
 /* ---- shapes ------------------------------------------------------------------------------- */

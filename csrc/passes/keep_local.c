@@ -94,19 +94,6 @@ settle(const Keep *k, Val *v)
                  (k->is_asked[v->id] && v->type->layout->n[IN_REG]);
 }
 
-static void
-settle_all(const Keep *k, Block *b)
-{
-    for (int i = 0; i < b->n_args; i++)
-        settle(k, b->args[i]);
-    for (Op *o = b->first; o; o = o->next) {
-        for (int i = 0; i < o->n_results; i++)
-            settle(k, result(o, i));
-        for (int r = 0; r < o->n_regions && op_has(o, OPF_CONTROL); r++)
-            settle_all(k, o->regions[r]);
-    }
-}
-
 /* Is o done chunk by chunk, as far as its operands go, and its results? */
 static bool
 is_chunked(const Func *f, const Op *o, bool results)
@@ -166,6 +153,7 @@ pass_keep_local(Func *f)
               .cost = NEW_N(a, int, f->n_vals)};
     find_roots(&k, f->body);
     find_asked(&k, f->body);
-    settle_all(&k, f->body);
+    EACH_CONTROL_VAL(v, f->body)
+        settle(&k, v);
     check_whole(f, f->body);
 }

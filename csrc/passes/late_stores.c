@@ -167,7 +167,7 @@ alloc_stage(Late *k, Op *before)
                         layout_boxes(c, block->rank, log2_side, log2_side,
                                      log2_of(bytes), k->form.swizzle));
     }
-    return result(ir_op(&b, OP_SHARED_ALLOC, 0, NULL, 1, &block), 0);
+    return ir_op1(&b, OP_SHARED_ALLOC, 0, NULL, block);
 }
 
 /* what: coordinates, then the block. */

@@ -204,7 +204,7 @@ repeat(Build *b, Val *v, int dim, const Type *t)
     memcpy(shape, wide->type->shape, sizeof shape);
     shape[dim + 1] = t->shape[dim] / v->type->shape[dim];
     wide = ir_broadcast(b, wide, wide->type->rank, shape);
-    return result(ir_op(b, OP_RESHAPE, 1, &wide, 1, &t), 0);
+    return ir_op1(b, OP_RESHAPE, 1, &wide, t);
 }
 
 /* ---- which loads --------------------------------------------------------------------- */

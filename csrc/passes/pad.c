@@ -66,14 +66,9 @@ widen(Pad *p, Val *v)
 static void
 widen_block(Pad *p, Block *b)
 {
-    for (int i = 0; i < b->n_args; i++)
-        widen(p, b->args[i]);
-    for (Op *o = b->first; o; o = o->next) {
-        for (int i = 0; i < o->n_results; i++)
-            widen(p, result(o, i));
-        p->is_needed = p->is_needed || o->op == OP_RESIZE;
-        for (int i = 0; i < o->n_regions; i++)
-            widen_block(p, o->regions[i]);
+    EACH_VAL(v, b) {
+        widen(p, v);
+        p->is_needed = p->is_needed || (v->def && v->def->op == OP_RESIZE);
     }
 }
 

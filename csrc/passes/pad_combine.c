@@ -147,7 +147,7 @@ flat(Build *b, Val *v)
 {
     int32_t n = (int32_t)ty_numel(v->type);
     const Type *t = ty_with_shape(b->f->c, v->type, 1, &n);
-    return t == v->type ? v : result(ir_op(b, OP_RESHAPE, 1, &v, 1, &t), 0);
+    return t == v->type ? v : ir_op1(b, OP_RESHAPE, 1, &v, t);
 }
 
 void

@@ -67,7 +67,7 @@ static Val *
 reshape_to(Build *b, Val *v, int rank, const int32_t *shape)
 {
     const Type *t = ty_with_shape(b->f->c, v->type, rank, shape);
-    return t == v->type ? v : result(ir_op(b, OP_RESHAPE, 1, &v, 1, &t), 0);
+    return t == v->type ? v : ir_op1(b, OP_RESHAPE, 1, &v, t);
 }
 
 static Val *

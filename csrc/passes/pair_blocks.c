@@ -248,8 +248,7 @@ want_same(Build *b, const Tile *t)
 static Val *
 block_number(Build *b)
 {
-    const Type *t = ty_scalar(b->f->c, E_I32);
-    return result(ir_op(b, OP_PROGRAM_ID, 0, NULL, 1, &t), 0);
+    return ir_op1(b, OP_PROGRAM_ID, 0, NULL, ty_scalar(b->f->c, E_I32));
 }
 
 /* Is this program the second of its pair? */
@@ -384,8 +383,7 @@ all_have_neighbours(Func *f, const Block *program)
 static Val *
 num_programs(Build *b)
 {
-    const Type *t = ty_scalar(b->f->c, E_I32);
-    return result(ir_op(b, OP_NUM_PROGRAMS, 0, NULL, 1, &t), 0);
+    return ir_op1(b, OP_NUM_PROGRAMS, 0, NULL, ty_scalar(b->f->c, E_I32));
 }
 
 static void

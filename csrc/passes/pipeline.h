@@ -61,8 +61,6 @@ typedef struct Pipe {
 
 /* pipeline_rewrite.c: makes the loop what the head of pipeline.c shows. */
 void pipeline_rewrite(Pipe *p);
-/* result 0 of a new op */
-Val *pipeline_op1(Build *b, OpCode op, int n, Val *const *args, const Type *t);
 /* The load o as map has its operands; it happens only if pred. otherwise: what it gives
  * where it does not happen, or NULL. */
 Val *pipeline_clone_load(Build *b, const Op *o, const Map *map, Val *pred,

@@ -6,12 +6,6 @@
 
 /* ---- building: copies ------------------------------------------------------------ */
 
-Val *
-pipeline_op1(Build *b, OpCode op, int n, Val *const *args, const Type *t)
-{
-    return result(ir_op(b, op, n, args, 1, &t), 0);
-}
-
 /* rows & broadcast(columns), where the columns are this iteration's: pred joins those, which
  * are fewer. NULL: the mask is not of that kind. */
 static Val *
@@ -25,9 +19,9 @@ masked_columns(Build *b, const Val *mask, Val *pred)
         Val *few = wide && wide->op == OP_BROADCAST ? arg(wide, 0) : NULL;
         if (!few || !few->def || few->def->block != b->block)
             continue;
-        Val *all = pipeline_op1(b, OP_SPLAT, 1, &pred, few->type);
+        Val *all = ir_op1(b, OP_SPLAT, 1, &pred, few->type);
         few = ir_bin(b, OP_AND, few, all);
-        Val *again = pipeline_op1(b, OP_BROADCAST, 1, &few, arg(o, i)->type);
+        Val *again = ir_op1(b, OP_BROADCAST, 1, &few, arg(o, i)->type);
         return ir_bin(b, OP_AND, arg(o, 1 - i), again);
     }
     return NULL;
@@ -41,7 +35,7 @@ masked(Build *b, Val *mask, Val *pred, const Type *t)
     Val *columns = mask ? masked_columns(b, mask, pred) : NULL;
     if (columns)
         return columns;
-    Val *all = t->rank ? pipeline_op1(b, OP_SPLAT, 1, &pred, mt) : pred;
+    Val *all = t->rank ? ir_op1(b, OP_SPLAT, 1, &pred, mt) : pred;
     return mask ? ir_bin(b, OP_AND, mask, all) : all;
 }
 
@@ -125,8 +119,8 @@ read_slot(Pipe *p, const Stream *s, Val *slot, const Chain *chain, const Layout 
 {
     Build b = {
         .f = p->f, .block = before->block, .before = before, .loc = s->load->loc};
-    const Type *t = ty_slot(p->c, s->smem->type, pipeline_pulled_back(p->c, chain, l));
-    Val *v = pipeline_op1(&b, OP_SHARED_LOAD, 2, (Val *[]){s->smem, slot}, t);
+    Val *v = ir_op1(&b, OP_SHARED_LOAD, 2, (Val *[]){s->smem, slot},
+                    ty_slot(p->c, s->smem->type, pipeline_pulled_back(p->c, chain, l)));
     for (int i = 0; i < chain->n; i++) {
         Chain rest = {.n = chain->n - i - 1};
         memcpy(rest.op, chain->op + i + 1, (size_t)rest.n * sizeof *rest.op);
@@ -160,7 +154,7 @@ view_slot(Pipe *p, const Stream *s, Val *slot, const Chain *chain, Op *before)
         shape[d] = t->shape[all[d]];
     const Layout *l = layout_permute(p->c, t->layout, all);
     t = ty_smem(p->c, ty_with_shape(p->c, t, t->rank, shape), 1, l);
-    Val *v = pipeline_op1(&b, OP_SHARED_VIEW, 2, (Val *[]){s->smem, slot}, t);
+    Val *v = ir_op1(&b, OP_SHARED_VIEW, 2, (Val *[]){s->smem, slot}, t);
     ir_set_attr(v->def, ATTR_PERM, perm_pack(t->rank, all));
     return v;
 }
@@ -338,7 +332,7 @@ allocate_slots(Pipe *p, Build *b)
         const Type *t = ty_smem(p->c, v->type, p->ahead + 1 + p->behind,
                                 pipeline_slot_layout(p->c, v, s->dim));
         b->loc = s->load->loc;
-        s->smem = pipeline_op1(b, OP_SHARED_ALLOC, 0, NULL, t);
+        s->smem = ir_op1(b, OP_SHARED_ALLOC, 0, NULL, t);
         s->smem->name = result(s->load, 0)->name;
         ir_set_attr(s->smem->def, ATTR_UNIT, p->unit);
     }

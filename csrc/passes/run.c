@@ -66,8 +66,7 @@ static NORETURN void
 cannot_write(Comp *c, const char *path)
 {
     err_help(c, "TEGULA_DUMP_DIR must name a folder that can be written to");
-    err_at(c, NULL, VALUE,
-           str_printf(c->arena, "cannot write %s: %s", path, strerror(errno)));
+    err_say(c, NULL, VALUE, "cannot write %s: %s", path, strerror(errno));
 }
 
 static void

@@ -68,8 +68,8 @@ share(Func *f, Op *o)
         if (!has_barrier_before(o))
             ir_op(&b, OP_BARRIER, 0, NULL, 0, NULL);
     }
-    const Type *places = ty_smem(f->c, t, 1 + is_open, t->layout);
-    Val *smem = result(ir_op(&at, OP_SHARED_ALLOC, 0, NULL, 1, &places), 0);
+    Val *smem = ir_op1(&at, OP_SHARED_ALLOC, 0, NULL,
+                       ty_smem(f->c, t, 1 + is_open, t->layout));
     slot = slot ? slot : ir_const_i32(&b, 0);
     ir_op(&b, OP_SHARED_STORE, 3, (Val *[]){smem, slot, arg(o, 0)}, 0, NULL);
     ir_op(&b, OP_FENCE_ASYNC, 0, NULL, 0, NULL);

@@ -300,7 +300,7 @@ keep_open(Func *f, Op *loop, Op *dot, Op **wait)
     ir_erase(dot);
     Build b = {.f = f, .block = loop->block, .before = loop, .loc = loop->loc};
     Val *in = arg(loop, i + 2);
-    ir_set_arg(loop, i + 2, result(ir_op(&b, OP_MMA_OPEN, 1, &in, 1, &open), 0));
+    ir_set_arg(loop, i + 2, ir_op1(&b, OP_MMA_OPEN, 1, &in, open));
     acc->type = open;
     Val *out = result(loop, i - 1);
     out->type = open;
@@ -428,7 +428,7 @@ wait_at_top(Func *f, Op *loop, Op *dot, int i)
     ir_erase(dot);
     Build b = {.f = f, .block = loop->block, .before = loop, .loc = begun->loc};
     Val *in = arg(loop, i + 3);
-    ir_set_arg(loop, i + 3, result(ir_op(&b, OP_MMA_OPEN, 1, &in, 1, &open), 0));
+    ir_set_arg(loop, i + 3, ir_op1(&b, OP_MMA_OPEN, 1, &in, open));
     ir_add_arg(loop, ir_const_bits(&b, a->type, 0));
     Val *last = ir_add_result(loop, a->type), *held = ir_block_arg(body, a->type, NULL);
     ir_add_arg(body->last, a);

@@ -16,7 +16,7 @@ typedef VEC(uint64_t) Bits;
 static NORETURN void
 bad_arg(Comp *c, int i, const char *what)
 {
-    err_at(c, NULL, VALUE, str_printf(c->arena, "ARG %d: %s", i, what));
+    err_say(c, NULL, VALUE, "ARG %d: %s", i, what);
 }
 
 int64_t

@@ -28,15 +28,13 @@ check_access(void *data, uint64_t address, int bytes, bool is_write, const Op *o
     int i = buffer_at(t, address);
     const char *what = is_write ? "write" : "read";
     if (i < 0)
-        err_at(t->c, o->loc, VALUE,
-               str_printf(t->c->arena, "%s far from every buffer", what));
+        err_say(t->c, o->loc, VALUE, "%s far from every buffer", what);
     const Buffer *b = &t->buffer[i];
     int64_t at = (int64_t)(address - (uintptr_t)b->at);
     if (at < 0 || at + bytes > tirc_buffer_bytes(b))
-        err_at(t->c, o->loc, VALUE,
-               str_printf(t->c->arena,
-                          "%s at byte %" PRId64 " of ARG %d, which has %" PRId64, what,
-                          at, i, tirc_buffer_bytes(b)));
+        err_say(t->c, o->loc, VALUE,
+                "%s at byte %" PRId64 " of ARG %d, which has %" PRId64, what, at, i,
+                tirc_buffer_bytes(b));
     return true;
 }
 
@@ -88,7 +86,7 @@ run_emulated(Comp *c, Tirc *t, const Binary *b, void *fn)
     EmuCode *code = emu_load(binary_stage(b, "ptx")->data, b->symbol, err);
     (void)fn;
     if (!code)
-        err_at(c, NULL, VALUE, str_printf(c->arena, "%s", err));
+        err_say(c, NULL, VALUE, "%s", err);
     arena_defer(c->arena, drop_emulated, code);
     EmuRun run = {.code = code,
                   .params = t->arg,
@@ -114,7 +112,7 @@ run_emulated(Comp *c, Tirc *t, const Binary *b, void *fn)
     if (r.file)
         l = loc_new(c, str_intern(c, r.file), str_intern(c, r.func ? r.func : ""),
                     r.line, r.col, r.line, r.col, NULL);
-    err_at(c, l, VALUE, str_printf(c->arena, "%s", r.text));
+    err_say(c, l, VALUE, "%s", r.text);
 }
 
 static void
@@ -123,7 +121,7 @@ run_cuda(Comp *c, Tirc *t, const Binary *b, void *fn)
     char err[ERR_TEXT] = "";
     (void)fn;
     if (!t->gpu && !(t->gpu = gpu_open(err)))
-        err_at(c, NULL, VALUE, str_printf(c->arena, "%s", err));
+        err_say(c, NULL, VALUE, "%s", err);
     GpuBuffer buffers[MAX_ARGS];
     uint64_t params[MAX_ARGS];
     int n = 0;
@@ -143,7 +141,7 @@ run_cuda(Comp *c, Tirc *t, const Binary *b, void *fn)
     CudaStart start = {.block_warps = b->block_warps, .num_ctas = b->num_ctas};
     memcpy(start.grid, t->grid, sizeof start.grid);
     if (!gpu_run(t->gpu, b, &start, params, t->n_args, buffers, n, err))
-        err_at(c, NULL, VALUE, str_printf(c->arena, "%s", err));
+        err_say(c, NULL, VALUE, "%s", err);
 }
 
 static void
@@ -155,7 +153,7 @@ run_host(Comp *c, Tirc *t, const Binary *b, void *fn)
     HostLaunch launch = {
         .kernel = k, .params = t->arg, .grid = t->grid, .scratch_bytes = b->scratch};
     if (!pool_run(&launch, err))
-        err_at(c, NULL, VALUE, str_printf(c->arena, "%s", err));
+        err_say(c, NULL, VALUE, "%s", err);
 }
 
 /* Code has no check of its own: bytes beside the buffers that are not 0 any more. */
@@ -166,8 +164,7 @@ check_red_zones(Comp *c, const Tirc *t)
         const Buffer *b = &t->buffer[i];
         for (int64_t k = 0; b->at && k < RED_ZONE; k++)
             if (b->at[k - RED_ZONE] || b->at[tirc_buffer_bytes(b) + k])
-                err_at(c, NULL, VALUE,
-                       str_printf(c->arena, "a write beside ARG %d", i));
+                err_say(c, NULL, VALUE, "a write beside ARG %d", i);
     }
 }
 
@@ -188,7 +185,7 @@ load_code(Comp *c, const Binary *b)
     char err[ERR_TEXT] = "";
     JitCode *j = jit_load(obj->data, obj->size, b->symbol, &fn, err);
     if (!j)
-        err_at(c, NULL, VALUE, str_printf(c->arena, "%s", err));
+        err_say(c, NULL, VALUE, "%s", err);
     arena_defer(c->arena, drop_code, j);
     return fn;
 }
@@ -251,12 +248,9 @@ tirc_check(Comp *c, Tirc *t, Func *f)
         for (int64_t k = 0; b->at && k < b->n; k++) {
             uint64_t x = tirc_get_elem(&expected.buffer[i], k), y = tirc_get_elem(b, k);
             if (!same_elem(t, b->elem->elem, x, y))
-                err_at(c, NULL, VALUE,
-                       str_printf(c->arena,
-                                  "ARG %d, element %" PRId64
-                                  ": interpreter %s, code %s",
-                                  i, k, elem_str(c->arena, b->elem, x),
-                                  elem_str(c->arena, b->elem, y)));
+                err_say(c, NULL, VALUE,
+                        "ARG %d, element %" PRId64 ": interpreter %s, code %s", i, k,
+                        elem_str(c->arena, b->elem, x), elem_str(c->arena, b->elem, y));
         }
     }
 }
