@@ -134,9 +134,8 @@ bi_assume(Fe *f, Value *a)
     }
     if (a[0].kind == V_TENSOR && a[0].val->type->rank) {
         fe_blame(f, a[0]);
-        err_at(f->c, f->b.loc, CONDITION,
-               str_printf(f->a, "an assumption must be a scalar, not %s",
-                          ty_str(f->a, a[0].val->type)));
+        err_say(f->c, f->b.loc, CONDITION, "an assumption must be a scalar, not %s",
+                ty_str(f->a, a[0].val->type));
     }
     Val *c = fe_condition(f, a[0], "an assumption");
     ir_op(&f->b, OP_ASSUME, 1, &c, 0, NULL);

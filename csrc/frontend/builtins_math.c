@@ -37,8 +37,7 @@ bi_abs(Fe *f, Value *a)
         return v_obj(fe_own(f, PyNumber_Absolute(a[0].obj)));
     Val *x = fe_tensor(f, a[0], "the operand of abs");
     if (x->type->is_ptr) {
-        if (x->type->is_ptr)
-            err_help(f->c, "tl.load it first");
+        err_help(f->c, "tl.load it first");
         fail(f, TYPE, "abs is not available on %s", v_describe(f, v_val(x)));
     }
     if (elem_info[x->type->elem].kind == KIND_U)
@@ -122,8 +121,7 @@ bi_fma(Fe *f, Value *a)
         fail(f, TYPE, "fma takes floats, not %s", ty_str(f->a, x->type));
     }
     fe_broadcast_pair(f, &x, &y);
-    const Type *t = x->type;
-    return v_val(result(ir_op(&f->b, OP_FMA, 3, (Val *[]){x, y, z}, 1, &t), 0));
+    return v_val(ir_op1(&f->b, OP_FMA, 3, (Val *[]){x, y, z}, x->type));
 }
 
 /* By Horner. The coefficients are exact in x's type: as literals of an expression they
@@ -148,7 +146,7 @@ bi_polynomial(Fe *f, Value *a)
         if (PyErr_Occurred())
             fe_raise(f, f->b.loc);
         Val *k = ir_const_float(&f->b, x->type, v);
-        p = p ? result(ir_op(&f->b, OP_FMA, 3, (Val *[]){p, x, k}, 1, &x->type), 0) : k;
+        p = p ? ir_op1(&f->b, OP_FMA, 3, (Val *[]){p, x, k}, x->type) : k;
     }
     return v_val(p);
 }

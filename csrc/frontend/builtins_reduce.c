@@ -58,15 +58,6 @@ axis_of(Fe *f, Value v, const Type *t)
 /* What a region computes from (acc.., new..): fills out[n]. */
 typedef void Combine(Fe *f, int n, Val **acc, Val **now, Val **out, void *data);
 
-static bool
-is_inside(const Val *v, const Block *region)
-{
-    const Block *b = v->block;
-    while (b && b != region)
-        b = b->owner ? b->owner->block : NULL;
-    return b != NULL;
-}
-
 /* Is it what targets run for each pair of elements inside of a REDUCE or SCAN: arithmetic
  * on the arguments and on numbers, and choices? */
 static bool
@@ -77,7 +68,7 @@ is_arithmetic(const Block *region)
             continue;
         for (int i = 0; i < o->n_args; i++) {
             const Val *v = arg(o, i);
-            if (!is_inside(v, region) && (v->type->rank || v->type->is_ptr))
+            if (!ir_encloses(region, v->block) && (v->type->rank || v->type->is_ptr))
                 return false;
         }
         if (o->op == OP_INLINE_ASM_IO || o->op == OP_EXTERN_IO ||
@@ -91,7 +82,7 @@ is_arithmetic(const Block *region)
     return true;
 }
 
-/* A row's mask, along axis of t. */
+/* A row along axis of t. */
 static Val *
 along(Fe *f, Val *row, int axis, const Type *t)
 {
@@ -106,6 +97,17 @@ static Val *
 row_const(Fe *f, const Val *like, int64_t v)
 {
     return ir_const_int(&f->b, like->type, v);
+}
+
+/* The sides of t but that of axis; how many there are. */
+static int
+shape_without(const Type *t, int axis, int32_t *shape)
+{
+    int rank = 0;
+    for (int d = 0; d < t->rank; d++)
+        if (d != axis)
+            shape[rank++] = t->shape[d];
+    return rank;
 }
 
 /* A combine function that branches, loops, loads, prints or asserts. It runs for whole
@@ -137,10 +139,7 @@ reduce_in_pairs(Fe *f, const Block *plan, const char *what, int n, Val **x, int 
     }
     for (int k = 0; k < n; k++) {
         int32_t shape[MAX_RANK];
-        int rank = 0;
-        for (int d = 0; d < x[k]->type->rank; d++)
-            if (d != axis)
-                shape[rank++] = x[k]->type->shape[d];
+        int rank = shape_without(x[k]->type, axis, shape);
         x[k] = fe_reshape(f, x[k], rank, shape);
     }
 }
@@ -178,10 +177,7 @@ combine_op(Fe *f, OpCode code, int n, Val **in, int axis, bool reverse, Combine 
     for (int i = 0; i < n; i++) {
         const Type *t = in[i]->type;
         int32_t shape[MAX_RANK];
-        int rank = 0;
-        for (int d = 0; d < t->rank; d++)
-            if (d != axis)
-                shape[rank++] = t->shape[d];
+        int rank = shape_without(t, axis, shape);
         types[i] = code == OP_SCAN ? t
                    : rank          ? ty_with_shape(f->c, t, rank, shape)
                                    : ty_element(f->c, t);
@@ -393,12 +389,7 @@ reduce_arg(Fe *f, bool is_max, Val *x, Value axis_v, bool tie_left, bool keep,
         x = fe_cast(f, x, E_F32, ROUND_RTNE);
     const Type *t = x->type;
     int axis = axis_of(f, axis_v, t);
-    Val *i = ir_arange(&f->b, 0, t->shape[axis]);
-    for (int d = 0; d < axis; d++)
-        i = ir_expand(&f->b, i, 0);
-    for (int d = axis + 1; d < t->rank; d++)
-        i = ir_expand(&f->b, i, d);
-    i = fe_splat_to(f, i, t->rank, t->shape);
+    Val *i = along(f, ir_arange(&f->b, 0, t->shape[axis]), axis, t);
     ArgCombine k = {is_max, tie_left};
     reduce(f, 2, (Val *[]){x, i}, axis_v, keep, combine_arg, &k, out);
 }
@@ -552,18 +543,12 @@ at_0(Fe *f, Value axis)
     return is_absent(axis) ? v_int(f, 0) : axis;
 }
 
+/* cumsum, cumprod. */
 Value
-bi_cumsum(Fe *f, Value *a)
+bi_running(Fe *f, Value *a)
 {
     Val *x = widen_for_sum(f, f32_for_bf16(f, block(f, a[0])), a[3]);
-    return running(f, OP_ADD, summable(f, x, at_0(f, a[1])), a[1], a[2]);
-}
-
-Value
-bi_cumprod(Fe *f, Value *a)
-{
-    Val *x = widen_for_sum(f, f32_for_bf16(f, block(f, a[0])), a[3]);
-    return running(f, OP_MUL, summable(f, x, at_0(f, a[1])), a[1], a[2]);
+    return running(f, (OpCode)f->which, summable(f, x, at_0(f, a[1])), a[1], a[2]);
 }
 
 /* ---- histogram, gather --------------------------------------------------------------------------- */

@@ -276,7 +276,7 @@ fe_resize(Fe *f, Val *v, const int32_t *shape, Val *fill)
         return v;
     if (!fill)
         fill = ir_const_bits(&f->b, ty_element(f->c, v->type), 0);
-    return result(ir_op(&f->b, OP_RESIZE, 2, (Val *[]){v, fill}, 1, &t), 0);
+    return ir_op1(&f->b, OP_RESIZE, 2, (Val *[]){v, fill}, t);
 }
 
 Value
@@ -404,8 +404,8 @@ join_blocks(Fe *f, Val *x, Val *y)
     memcpy(shape, x->type->shape, sizeof shape);
     shape[rank] = 2;
     fe_check_shape(f, rank + 1, shape);
-    const Type *t = ty_block(f->c, ty_element(f->c, x->type), rank + 1, shape);
-    Val *r = result(ir_op(&f->b, OP_JOIN, 2, (Val *[]){x, y}, 1, &t), 0);
+    Val *r = ir_op1(&f->b, OP_JOIN, 2, (Val *[]){x, y},
+                    ty_block(f->c, ty_element(f->c, x->type), rank + 1, shape));
     return is_pair ? fe_reshape(f, r, 1, (int32_t[]){2}) : r;
 }
 
@@ -504,8 +504,8 @@ bi_cat(Fe *f, Value *a)
     shape[dim] *= 2;
     fe_check_shape(f, rank, shape);
     if (rank == 1) {
-        const Type *t = ty_with_shape(f->c, x->type, 1, shape);
-        return v_val(result(ir_op(&f->b, OP_CAT, 2, (Val *[]){x, y}, 1, &t), 0));
+        return v_val(ir_op1(&f->b, OP_CAT, 2, (Val *[]){x, y},
+                            ty_with_shape(f->c, x->type, 1, shape)));
     }
     Val *v = join_blocks(f, x, y);
     int perm[MAX_RANK];

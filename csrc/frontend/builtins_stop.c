@@ -276,7 +276,7 @@ fe_own_value(Fe *f, Value v, const char *name)
     if (v.val->name && ir_is_const(v.val, &bits))
         v = v_val(ir_const_bits(&f->b, v.val->type, bits));
     else if (v.val->name)
-        v = v_val(result(ir_op(&f->b, OP_BITCAST, 1, &v.val, 1, &v.val->type), 0));
+        v = v_val(ir_op1(&f->b, OP_BITCAST, 1, &v.val, v.val->type));
     v.val->name = name;
     return v;
 }

@@ -518,8 +518,7 @@ report(const FeEnv *env, const FeFunction *kernel, PyObject *name, PyObject *lab
                      label, a, kernel->name, now, how);
     Py_XDECREF(how);
     Py_DECREF(a);
-    Py_XDECREF(b);
-    Py_XDECREF(now);
+    DROP(b, now);
     return -1;
 }
 
@@ -572,11 +571,9 @@ judge_items(const FeEnv *env, const FeFunction *kernel, const FeCapture *x)
                 res = 0;
             if (res == 1 && PyDict_SetItem(x->value, key, is))
                 res = -1;
-            Py_XDECREF(part);
-            Py_XDECREF(label);
+            DROP(part, label);
         }
-        Py_XDECREF(was);
-        Py_XDECREF(is);
+        DROP(was, is);
     }
     Py_XDECREF(keys);
     /* More items than there were: who asks for one that was not there may find it. The same in
@@ -657,8 +654,7 @@ rehome(FeCaptures *c, PyObject *was, PyObject *is)
         Py_XDECREF(old.value);
     }
     PyErr_Clear();
-    Py_XDECREF(from);
-    Py_XDECREF(to);
+    DROP(from, to);
 }
 
 /* Looks closer at c->at[i], which is another object now. Comparing runs code of others, so
@@ -689,8 +685,7 @@ look_closer(const FeEnv *env, FeCaptures *c, int i, const FeFunction *kernel)
         c->at[i].value = o;
         o = x.value; /* dropped twice below: ours and the table's */
     }
-    Py_XDECREF(o);
-    Py_XDECREF(label);
+    DROP(o, label);
     drop_capture(x);
     return res;
 }

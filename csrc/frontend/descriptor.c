@@ -176,10 +176,9 @@ stored(Fe *f, const BlockPtr *p, Value v)
         fe_blame(f, v);
         if (ty_numel(x->type) == ty_numel(t))
             err_help(f->c, "tl.reshape(value, desc.block_shape) gives it that shape");
-        err_at(f->c, f->b.loc, SHAPE,
-               str_printf(f->a,
-                          "the value has the shape %s, and the descriptor's block %s",
-                          ty_shape_str(f->a, x->type), ty_shape_str(f->a, t)));
+        err_say(f->c, f->b.loc, SHAPE,
+                "the value has the shape %s, and the descriptor's block %s",
+                ty_shape_str(f->a, x->type), ty_shape_str(f->a, t));
     }
     return v_val(x);
 }

@@ -149,9 +149,8 @@ check_precedence(Fe *f, const Node *n)
         return;
     const char *op = opr_text[n->opr];
     err_help(f->c, "write (a < b) %s (c < d)", op);
-    err_at(f->c, fe_loc(f, n), CONDITION,
-           str_printf(f->a, "'%s' binds before the comparisons on both sides of it",
-                      op));
+    err_say(f->c, fe_loc(f, n), CONDITION,
+            "'%s' binds before the comparisons on both sides of it", op);
 }
 
 static Value

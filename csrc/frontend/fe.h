@@ -340,6 +340,7 @@ struct Fe {
 
 /* Owns a new reference for the rest of the compile; NULL: raises the Python exception. */
 PyObject *fe_own(Fe *f, PyObject *o);
+void fe_drop_ref(void *o); /* a reference, for arena_defer */
 /* tegula.knobs.<group>.<name>, borrowed for the compile. */
 PyObject *fe_knob(Fe *f, const char *group, const char *name);
 /* The Python exception that is set becomes an error at loc. KeyboardInterrupt, SystemExit
@@ -353,8 +354,7 @@ bool fe_has_attr(Fe *f, PyObject *o, const char *name); /* forgets as fe_forget 
 FeFunction *fe_as_function(Fe *f, Value v);
 bool fe_is_ours(Fe *f, PyObject *o); /* of a module of tegula; forgets as fe_forget */
 /* An error where the current expression stands; for the rows of errors.def that are "%s". */
-#define fail(f, code, ...)                                                             \
-    err_at((f)->c, (f)->b.loc, code, str_printf((f)->a, __VA_ARGS__))
+#define fail(f, code, ...) err_say((f)->c, (f)->b.loc, code, __VA_ARGS__)
 const Loc *fe_loc(Fe *f, const Node *n);
 /* What is built from here on is of n. */
 static inline void

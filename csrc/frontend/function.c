@@ -193,8 +193,7 @@ read_annotations(PyObject *fn)
         DROP(args, kw, call);
     }
     Py_DECREF(lib);
-    Py_XDECREF(format);
-    Py_XDECREF(get);
+    DROP(format, get);
     return ann;
 }
 
@@ -212,8 +211,7 @@ read_parameter(FeParam *p, PyObject *from, PyObject *empty)
         p->default_value = Py_NewRef(value);
     if (!r && ann != empty)
         r = annotation(p, ann);
-    Py_XDECREF(value);
-    Py_XDECREF(ann);
+    DROP(value, ann);
     return r;
 }
 
@@ -331,8 +329,7 @@ fe_made_of(PyObject *fn)
                 PyTuple_SetItem(made, MADE_LIVE + i - (MADE_PARTS - 2), Py_NewRef(v));
             Py_XDECREF(v);
         } else {
-            Py_XDECREF(v);
-            Py_XDECREF(name);
+            DROP(v, name);
             Py_CLEAR(made);
         }
     }
@@ -397,8 +394,7 @@ fe_function_free(FeFunction *f)
     if (!f)
         return;
     for (int i = 0; i < f->n_params && f->params; i++) {
-        Py_XDECREF(f->params[i].name);
-        Py_XDECREF(f->params[i].default_value);
+        DROP(f->params[i].name, f->params[i].default_value);
     }
     free(f->params);
     free(f->packed);

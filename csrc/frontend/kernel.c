@@ -3,12 +3,6 @@
 
 /* ---- carets ------------------------------------------------------------------------------- */
 
-static void
-drop_ref(void *o)
-{
-    Py_DECREF((PyObject *)o);
-}
-
 /* Comp.source_line: a line as linecache has it, or the file by now; the arena keeps it. With
  * the GIL: the frontend and err_render call it. */
 static const char *
@@ -25,7 +19,7 @@ source_line(Comp *c, const char *file, int line)
     Py_XDECREF(linecache);
     const char *u = s ? PyUnicode_AsUTF8AndSize(s, NULL) : NULL;
     if (u && *u) {
-        arena_defer(c->arena, drop_ref, s);
+        arena_defer(c->arena, fe_drop_ref, s);
         text = u;
     } else
         Py_XDECREF(s);
@@ -139,25 +133,10 @@ check_f8(Fe *f, const Type *t, const Loc *at)
     if (elem_is_f8(t->elem) &&
         !option_lists(f->c->option_texts,
                       "supported_fp8_dtypes=", elem_info[t->elem].sig))
-        err_at(f->c, at, VALUE,
-               str_printf(f->a,
-                          "tl.%s is not among the option supported_fp8_dtypes of this "
-                          "launch",
-                          elem_info[t->elem].tl));
-}
-
-static void
-check_f8_block(Fe *f, const Block *b, const Loc *at)
-{
-    for (int i = 0; i < b->n_args; i++)
-        check_f8(f, b->args[i]->type, at);
-    for (const Op *o = b->first; o; o = o->next) {
-        for (int i = 0; i < o->n_results; i++)
-            check_f8(f, result(o, i)->type, o->loc);
-        for (int i = 0; i < o->n_regions; i++)
-            if (o->regions[i])
-                check_f8_block(f, o->regions[i], o->loc);
-    }
+        err_say(f->c, at, VALUE,
+                "tl.%s is not among the option supported_fp8_dtypes of this "
+                "launch",
+                elem_info[t->elem].tl);
 }
 
 /* ---- the run ----------------------------------------------------------------------------------- */
@@ -218,10 +197,8 @@ check_specialized(Fe *f, const FeFunction *fn, const Loc *at)
         const char *name = v_const_str(f, v_obj(p->name), "a name");
         err_help(f->c,
                  "leave out the annotation, and one variant takes all its values");
-        err_at(f->c, at, VALUE,
-               str_printf(f->a,
-                          "%s marked as constexpr and listed in do_not_specialize",
-                          name));
+        err_say(f->c, at, VALUE,
+                "%s marked as constexpr and listed in do_not_specialize", name);
     }
 }
 
@@ -264,6 +241,7 @@ fe_kernel(Comp *c, const FeEnv *env, FeFunction *fn, const ArgSpec *args, int n_
     fe_check_refused(f);
     size_t n;
     if (option_text(c->option_texts, "supported_fp8_dtypes=", &n))
-        check_f8_block(f, f->func->body, loc);
+        EACH_VAL(x, f->func->body)
+            check_f8(f, x->type, ir_loc_of(x));
     return f->func;
 }

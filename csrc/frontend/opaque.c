@@ -158,8 +158,7 @@ is_opaque_cfunction(PyObject *o)
     PyObject *home = self ? PyObject_GetAttrString(o, "__module__") : NULL;
     bool is = self && !PyType_Check(self) && self != Py_None &&
               !(PyModule_Check(self) && home && is_pure_module(home));
-    Py_XDECREF(self);
-    Py_XDECREF(home);
+    DROP(self, home);
     return is;
 }
 
@@ -224,8 +223,7 @@ is_not_hiding(PyObject *m, PyObject *name)
     const char *o = fe_utf8(of_os);
     const char *end = o ? strrchr(o, '/') : NULL;
     bool is = !f || !end || !strncmp(f, o, (size_t)(end - o) + 1);
-    Py_XDECREF(file);
-    Py_XDECREF(of_os);
+    DROP(file, of_os);
     return is;
 }
 
@@ -254,8 +252,7 @@ is_at_home(PyObject *o, PyObject *name)
                                   : PyUnicode_Substring(path, 0, dot);
         PyObject *v_b = first ? PyDict_GetItemWithError(dict_b, first) : NULL;
         is = v_b && (dot >= 0 || v_b == o);
-        Py_XDECREF(path);
-        Py_XDECREF(first);
+        DROP(path, first);
     }
     Py_XDECREF(globals);
     watch_forget();
@@ -273,8 +270,7 @@ is_of(PyObject *o, bool (*is)(PyObject *name), bool is_odd)
         name = watch_look(o, PyModule_Check(o) ? "__name__" : "__module__");
     bool r = name && PyUnicode_Check(name) ? is(name) && is_at_home(o, name)
                                            : is_odd && !globals && !PyType_Check(o);
-    Py_XDECREF(globals);
-    Py_XDECREF(name);
+    DROP(globals, name);
     return r;
 }
 

@@ -15,8 +15,7 @@ put_text(char *to, PyObject *o)
     PyObject *s = o ? PyObject_Str(o) : NULL;
     const char *text = s ? PyUnicode_AsUTF8AndSize(s, NULL) : NULL;
     snprintf(to, ROOM, "%s", text ? text : "");
-    Py_XDECREF(s);
-    Py_XDECREF(o);
+    DROP(s, o);
     PyErr_Clear();
 }
 
@@ -38,8 +37,7 @@ is_inner(PyObject *tb)
     PyObject *name = globals ? PyMapping_GetItemString(globals, "__name__") : NULL;
     const char *s = fe_utf8(name);
     bool inner = s && !strncmp(s, "tegula", 6) && (!s[6] || s[6] == '.');
-    Py_XDECREF(name);
-    Py_XDECREF(globals);
+    DROP(name, globals);
     PyErr_Clear();
     return inner;
 }

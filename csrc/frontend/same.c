@@ -42,8 +42,7 @@ same_sequences(PyObject *a, PyObject *b, bool is_equal)
 {
     PyObject *p = PySequence_Tuple(a), *q = p ? PySequence_Tuple(b) : NULL;
     int r = q ? same_elements(p, q, is_equal) : -1;
-    Py_XDECREF(p);
-    Py_XDECREF(q);
+    DROP(p, q);
     return r;
 }
 
@@ -54,8 +53,7 @@ same_bytes(PyObject *a, PyObject *b)
     int r = y ? !strchr(PyBytes_AsString(x), 'O') &&
                     PyObject_RichCompareBool(x, y, Py_EQ) > 0
               : -1;
-    Py_XDECREF(x);
-    Py_XDECREF(y);
+    DROP(x, y);
     return r;
 }
 
@@ -78,8 +76,7 @@ same_state(PyObject *a, PyObject *b, bool is_equal)
     }
     if (r >= 0)
         PyErr_Clear();
-    Py_XDECREF(x);
-    Py_XDECREF(y);
+    DROP(x, y);
     return r;
 }
 
@@ -96,8 +93,7 @@ same_objects(PyObject *a, PyObject *b, bool is_equal)
                        : !is_equal;
     bool is_simple = PyLong_CheckExact(a) || PyUnicode_CheckExact(a) ||
                      PyBytes_CheckExact(a) || (has_eq && fe_has_class_of_ours(a));
-    Py_XDECREF(is);
-    Py_XDECREF(of);
+    DROP(is, of);
     return r <= 0 || is_simple ? r : same_state(a, b, is_equal);
 }
 

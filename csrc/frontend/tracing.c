@@ -36,8 +36,7 @@ answers(PyObject *of, const char *name, const char *format, int arg)
     PyObject *r = fn ? PyObject_CallFunction(fn, format, arg) : NULL;
     bool yes = r && r != Py_None;
     PyErr_Clear();
-    Py_XDECREF(r);
-    Py_XDECREF(fn);
+    DROP(r, fn);
     return yes;
 }
 

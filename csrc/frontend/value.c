@@ -6,8 +6,8 @@
  */
 #include "frontend/fe.h"
 
-static void
-drop_ref(void *o)
+void
+fe_drop_ref(void *o)
 {
     Py_DECREF((PyObject *)o);
 }
@@ -17,7 +17,7 @@ fe_own(Fe *f, PyObject *o)
 {
     if (!o)
         fe_raise(f, f->b.loc);
-    arena_defer(f->a, drop_ref, o);
+    arena_defer(f->a, fe_drop_ref, o);
     return o;
 }
 
@@ -115,11 +115,10 @@ v_tuple(Fe *f, int n, const Value *at)
     for (int i = 0; i < n; i++)
         t->n_leaves += at[i].kind == V_TUPLE ? MAX(at[i].tuple->n_leaves, 1) : 1;
     if (t->n_leaves > MOST_LEAVES)
-        err_at(f->c, f->b.loc, LIMIT,
-               str_printf(f->a,
-                          "a tuple of %lld values, counted all the way down; at "
-                          "most %d are possible",
-                          (long long)t->n_leaves, MOST_LEAVES));
+        err_say(f->c, f->b.loc, LIMIT,
+                "a tuple of %lld values, counted all the way down; at "
+                "most %d are possible",
+                (long long)t->n_leaves, MOST_LEAVES);
     return (Value){.kind = V_TUPLE, .tuple = t};
 }
 

@@ -146,8 +146,7 @@ watch_set(Watch *w, PyObject *set, PyObject *label)
                 : watch_forget();
     for (Py_ssize_t i = 0; all && !r && i < PyTuple_Size(all); i++)
         r = watch_contents(w, PyTuple_GetItem(all, i), label);
-    Py_XDECREF(copy);
-    Py_XDECREF(all);
+    DROP(copy, all);
     return r;
 }
 
@@ -287,8 +286,7 @@ watch_mro(Watch *w, PyObject *o, PyObject *name, PyObject *label)
             r = watch_slot(w, o, name, label);
         else if (v && !r && !(r = watch_getter(w, v, o)))
             r = watch_contents(w, v, label);
-        Py_XDECREF(v);
-        Py_XDECREF(dict);
+        DROP(v, dict);
     }
     Py_XDECREF(mro);
     return r;
@@ -323,8 +321,7 @@ has_own_lookup(PyObject *o)
     PyObject *get = watch_look(cls, "__getattribute__");
     PyObject *of = get ? watch_look(get, "__objclass__") : NULL; /* of C's */
     bool is = !of || PyObject_HasAttrString(cls, "__getattr__");
-    Py_XDECREF(get);
-    Py_XDECREF(of);
+    DROP(get, of);
     return is;
 }
 
@@ -387,8 +384,7 @@ watch_attribute(Watch *w, PyObject *o, PyObject *name)
 static int
 done(Watch *w, int r)
 {
-    Py_XDECREF(w->seen);
-    Py_XDECREF(w->opcodes);
+    DROP(w->seen, w->opcodes);
     return r || PyErr_Occurred() ? -1 : 0;
 }
 
@@ -437,8 +433,7 @@ watch_outcome(Watch *w, PyObject *o, PyObject *name)
         r = fe_capture(w->to, (FeCapture){WATCH_ATTR, o, name, v, label});
     if (v && !r)
         r = watch_contents(w, v, name);
-    Py_XDECREF(v);
-    Py_XDECREF(label);
+    DROP(v, label);
     return r;
 }
 
@@ -471,8 +466,7 @@ fe_watch_wrapper(const FeEnv *env, PyObject *o, const FeFunction *fn)
         Py_DECREF(o);
         o = inner;
     }
-    Py_XDECREF(o);
-    Py_XDECREF(key);
+    DROP(o, key);
     return r ? r : watch_forget();
 }
 
@@ -554,7 +548,6 @@ fe_watch_result(const FeEnv *env, PyObject *o, PyObject *pos, PyObject *named,
     int r = !args || !label ? -1
             : same > 0      ? fe_capture(env->captures, x)
                             : watch_forget();
-    Py_XDECREF(args);
-    Py_XDECREF(label);
+    DROP(args, label);
     return r;
 }

@@ -246,8 +246,7 @@ watch_cells(Watch *w, PyObject *fn, PyObject *code)
             r = watch_contents(w, v, name);
         Py_DECREF(v);
     }
-    Py_XDECREF(cells);
-    Py_XDECREF(names);
+    DROP(cells, names);
     return r ? r : watch_forget();
 }
 
@@ -320,7 +319,6 @@ watch_callable(Watch *w, PyObject *o)
         r = is_our_object((PyObject *)Py_TYPE(o)) ? watch_attributes(w, o)
                                                   : watch_object(w, o);
     w->depth--;
-    Py_XDECREF(code);
-    Py_XDECREF(label);
+    DROP(code, label);
     return r ? r : watch_forget();
 }

@@ -140,8 +140,7 @@ watch_class(Watch *w, PyObject *cls)
             r = watch_class_items(w, dict, name);
         Py_XDECREF(dict);
     }
-    Py_XDECREF(mro);
-    Py_XDECREF(name);
+    DROP(mro, name);
     return MIN(r, 0);
 }
 
@@ -187,8 +186,7 @@ watch_slots(Watch *w, PyObject *o)
             r = of ? watch_slot(w, o, name, of) : watch_forget();
             Py_XDECREF(of);
         }
-        Py_XDECREF(dict);
-        Py_XDECREF(items);
+        DROP(dict, items);
     }
     Py_XDECREF(mro);
     return r ? r : watch_forget();
@@ -242,8 +240,7 @@ watch_attributes(Watch *w, PyObject *o)
     PyObject *dict = watch_dict_of(o),
              *label = watch_class_label((PyObject *)Py_TYPE(o));
     int r = label && has_more(dict) ? watch_own(w, o, label) : watch_forget();
-    Py_XDECREF(dict);
-    Py_XDECREF(label);
+    DROP(dict, label);
     return r;
 }
 

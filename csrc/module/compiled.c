@@ -74,6 +74,15 @@ stage_object(const Stage *s)
     return PyUnicode_DecodeUTF8(s->data, (Py_ssize_t)s->size, "replace");
 }
 
+/* The same as list_take, for a dict. */
+static void
+dict_take(PyObject **dict, const char *key, PyObject *x)
+{
+    if (*dict && (!x || PyDict_SetItemString(*dict, key, x)))
+        set_ref(dict, NULL);
+    Py_XDECREF(x);
+}
+
 static PyObject *
 get_stages(PyObject *self, void *closure)
 {
@@ -88,10 +97,7 @@ get_stages(PyObject *self, void *closure)
             !strcmp(v->bin.stage[i].name, PLACES_STAGE) ||
             !strcmp(v->bin.stage[i].name, TRIAL_STAGE))
             continue;
-        PyObject *o = stage_object(&v->bin.stage[i]);
-        if (!o || PyDict_SetItemString(d, v->bin.stage[i].name, o))
-            Py_CLEAR(d);
-        Py_XDECREF(o);
+        dict_take(&d, v->bin.stage[i].name, stage_object(&v->bin.stage[i]));
     }
     v->asm_ = Py_XNewRef(d);
     return d;
@@ -146,11 +152,8 @@ get_answers(PyObject *self, void *closure)
     for (int i = 0; list && v->key && i < v->key->n; i++) {
         if (!v->asked[i])
             continue;
-        PyObject *row = Py_BuildValue("(iii)", i, v->asked[i],
-                                      code_truth(v->key->code[i]) & v->asked[i]);
-        if (!row || PyList_Append(list, row))
-            Py_CLEAR(list);
-        Py_XDECREF(row);
+        list_take(&list, Py_BuildValue("(iii)", i, v->asked[i],
+                                       code_truth(v->key->code[i]) & v->asked[i]));
     }
     return list;
 }
@@ -165,14 +168,11 @@ get_params(PyObject *self, void *closure)
     PyObject *list = PyList_New(0);
     for (int i = 0; list && i < v->bin.n_params; i++) {
         const ParamAbi *p = &v->bin.params[i];
-        PyObject *row = Py_BuildValue("(isOOO)", (int)v->node[i],
-                                      elem_info[p->elem].sig,
-                                      p->is_ptr ? Py_True : Py_False,
-                                      p->is_written ? Py_True : Py_False,
-                                      p->is_read ? Py_True : Py_False);
-        if (!row || PyList_Append(list, row))
-            Py_CLEAR(list);
-        Py_XDECREF(row);
+        list_take(&list,
+                  Py_BuildValue("(isOOO)", (int)v->node[i], elem_info[p->elem].sig,
+                                p->is_ptr ? Py_True : Py_False,
+                                p->is_written ? Py_True : Py_False,
+                                p->is_read ? Py_True : Py_False));
     }
     return list;
 }
@@ -262,12 +262,8 @@ get_timings(PyObject *self, void *closure)
     };
     const Compiled *v = (Compiled *)self;
     PyObject *d = PyDict_New();
-    for (int i = 0; d && !v->from_disk && i < N_TIME; i++) {
-        PyObject *ms = PyFloat_FromDouble(v->bin.ms[i]);
-        if (!ms || PyDict_SetItemString(d, names[i], ms))
-            Py_CLEAR(d);
-        Py_XDECREF(ms);
-    }
+    for (int i = 0; d && !v->from_disk && i < N_TIME; i++)
+        dict_take(&d, names[i], PyFloat_FromDouble(v->bin.ms[i]));
     return d;
 }
 
@@ -390,11 +386,8 @@ get_launched(PyObject *self, void *closure)
     for (int i = 0; list && i < 3 + v->bin.n_params; i++) {
         if (i >= 3 && v->bin.params[i - 3].is_ptr)
             continue;
-        PyObject *n = i < 3 ? PyLong_FromLong(v->last_grid.dim[i])
-                            : PyLong_FromUnsignedLongLong(v->last_params[i - 3]);
-        if (!n || PyList_Append(list, n))
-            Py_CLEAR(list);
-        Py_XDECREF(n);
+        list_take(&list, i < 3 ? PyLong_FromLong(v->last_grid.dim[i])
+                               : PyLong_FromUnsignedLongLong(v->last_params[i - 3]));
     }
     PyObject *r = list ? PyList_AsTuple(list) : NULL;
     Py_XDECREF(list);

@@ -37,8 +37,7 @@ set_text(char **at, PyObject *value)
         const char *s = bytes ? PyBytes_AsString(bytes) : NULL;
         if (s && *s && !(copy = strdup(s)))
             PyErr_NoMemory();
-        Py_XDECREF(path);
-        Py_XDECREF(bytes);
+        DROP(path, bytes);
         if (PyErr_Occurred())
             return -1;
     }

@@ -160,8 +160,7 @@ wish_free(Wish *w)
 {
     if (w) {
         call_done(&w->call);
-        Py_XDECREF(w->keep);
-        Py_XDECREF(w->named);
+        DROP(w->keep, w->named);
         free(w);
     }
 }

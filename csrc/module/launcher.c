@@ -182,9 +182,7 @@ launcher_dealloc(PyObject *self)
     Launcher *l = (Launcher *)self;
     PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
-    Py_XDECREF((PyObject *)l->kernel);
-    Py_XDECREF((PyObject *)l->fixed);
-    Py_XDECREF(l->fn);
+    DROP((PyObject *)l->kernel, (PyObject *)l->fixed, l->fn);
     PyObject_GC_Del(self);
     Py_DECREF(type);
 }

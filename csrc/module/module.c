@@ -88,11 +88,7 @@ cuda_devices(PyObject *mod, PyObject *unused)
                                       "warpSize", d.warp_size, "sm_clock_rate", d.clock,
                                       "mem_clock_rate", d.memory_clock, "mem_bus_width",
                                       d.bus_width);
-        if (!row || PyList_Append(list, row)) {
-            Py_DECREF(list);
-            list = NULL;
-        }
-        Py_XDECREF(row);
+        list_take(&list, row);
     }
     return list;
 }
@@ -112,12 +108,8 @@ option_names(PyObject *mod, PyObject *unused)
     (void)mod, (void)unused;
     const char *const *names = option_list();
     PyObject *list = PyList_New(0);
-    for (; list && *names; names++) {
-        PyObject *name = PyUnicode_FromString(*names);
-        if (!name || PyList_Append(list, name))
-            Py_CLEAR(list);
-        Py_XDECREF(name);
-    }
+    for (; list && *names; names++)
+        list_take(&list, PyUnicode_FromString(*names));
     return list;
 }
 

@@ -55,8 +55,7 @@ about_rest(const Kernel *k)
     PyObject *code = PyObject_GetAttrString(k->f->fn, "__code__"),
              *flags = code ? PyObject_GetAttrString(code, "co_flags") : NULL;
     long bits = flags ? PyLong_AsLong(flags) : 0;
-    Py_XDECREF(code);
-    Py_XDECREF(flags);
+    DROP(code, flags);
     PyErr_Clear();
     return bits & (VARARGS | VARKEYWORDS)
                ? ": each parameter of a kernel has a name; a tuple holds a varying "
@@ -236,9 +235,7 @@ unknown_keyword(const Call *c, PyObject *name)
         PyErr_Format(PyExc_KeyError,
                      "%s() has no parameter or option '%s'; its parameters are %U%s",
                      c->k->f->name, s, text, about_rest(c->k));
-    Py_XDECREF(list);
-    Py_XDECREF(comma);
-    Py_XDECREF(text);
+    DROP(list, comma, text);
     return -1;
 }
 
@@ -304,8 +301,7 @@ bind_missing(Call *c)
                      self ? ". It takes 'self', for it is defined in a class: write "
                             "@staticmethod above @jit, and leave self out"
                           : "");
-    Py_XDECREF(comma);
-    Py_XDECREF(text);
+    DROP(comma, text);
     Py_DECREF(missing);
     return -1;
 }

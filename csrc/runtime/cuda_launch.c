@@ -41,8 +41,7 @@ is_cuda_active(State *st)
         PyObject *mod = PyImport_ImportModule("tegula.driver");
         PyObject *r = mod ? PyObject_CallMethod(mod, "is_cuda", NULL) : NULL;
         int truth = r ? PyObject_IsTrue(r) : -1;
-        Py_XDECREF(mod);
-        Py_XDECREF(r);
+        DROP(mod, r);
         if (truth < 0)
             return -1;
         st->active = truth ? DRIVER_CUDA : DRIVER_HOST;

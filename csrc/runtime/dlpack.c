@@ -383,8 +383,7 @@ device_id(PyObject *x, int32_t *out)
     PyObject *id = device ? PyObject_GetAttrString(device, "id") : NULL;
     if (id && PyLong_Check(id))
         *out = (int32_t)PyLong_AsLong(id);
-    Py_XDECREF(device);
-    Py_XDECREF(id);
+    DROP(device, id);
     if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_AttributeError))
         PyErr_Clear();
     return PyErr_Occurred() ? -1 : 0;

@@ -35,8 +35,7 @@ hooks_pre_run(Kernel *k, PyObject *const *args, Py_ssize_t n_args, PyObject *kwn
         Py_XDECREF(res);
         r = res ? 0 : -1;
     }
-    Py_XDECREF(positional);
-    Py_XDECREF(named);
+    DROP(positional, named);
     return r;
 }
 
@@ -117,10 +116,7 @@ hooks_unload(const Compiled *v)
     for (int i = 0; stages && i < v->bin.n_stages; i++) {
         if (!strcmp(v->bin.stage[i].name, PLACES_STAGE)) /* nobody's but the report's */
             continue;
-        PyObject *name = PyUnicode_FromString(v->bin.stage[i].name);
-        if (!name || PyList_Append(stages, name))
-            Py_CLEAR(stages);
-        Py_XDECREF(name);
+        list_take(&stages, PyUnicode_FromString(v->bin.stage[i].name));
     }
     const char *name = v->symbol ? v->symbol : v->kernel->f->name;
     if (stages)
@@ -130,8 +126,7 @@ hooks_unload(const Compiled *v)
                                     stages, v->hash);
     if (!res)
         PyErr_WriteUnraisable(hook);
-    Py_XDECREF(res);
-    Py_XDECREF(stages);
+    DROP(res, stages);
     Py_DECREF(hook);
     PyErr_Restore(type, value, trace);
 }
@@ -145,8 +140,7 @@ hooks_dump(Compiled *v)
     PyObject *res = hooks
                         ? PyObject_CallMethod(hooks, "dump_stages", "O", (PyObject *)v)
                         : NULL;
-    Py_XDECREF(hooks);
-    Py_XDECREF(res);
+    DROP(hooks, res);
     return res ? 0 : -1;
 }
 
@@ -183,7 +177,6 @@ hooks_read_environment(void)
     PyObject *r = knobs ? PyObject_CallMethod(knobs, "_sync_environment", NULL) : NULL;
     int changed = r ? PyObject_IsTrue(r) : -1;
     tracing_resume();
-    Py_XDECREF(knobs);
-    Py_XDECREF(r);
+    DROP(knobs, r);
     return changed;
 }

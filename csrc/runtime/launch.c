@@ -100,9 +100,7 @@ grid_note(const Call *c)
                          : NULL;
     PyObject *done = note && value ? PyObject_CallMethod(value, "add_note", "O", note)
                                    : NULL;
-    Py_XDECREF(done);
-    Py_XDECREF(note);
-    Py_XDECREF(names);
+    DROP(done, note, names);
     PyErr_Restore(type, value, trace); /* in the place of what went wrong here */
 }
 

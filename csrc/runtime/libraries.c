@@ -137,8 +137,7 @@ finds_libdevice(const char *path)
                                    : NULL;
     bool same = s && !strcmp(s, path);
     PyErr_Clear();
-    Py_XDECREF(tools);
-    Py_XDECREF(now);
+    DROP(tools, now);
     return same;
 }
 

@@ -76,8 +76,7 @@ files_text(PyObject *dict)
     }
     text = Py_NewRef(all);
 done:
-    Py_XDECREF(items);
-    Py_XDECREF(all);
+    DROP(items, all);
     return text;
 }
 

@@ -130,8 +130,7 @@ add_directory(Overrides *all, const char *kernel, const char *hash, Target t)
         r = path ? add_file(all, path, t) : -1;
     }
 done:
-    Py_XDECREF(hooks);
-    Py_XDECREF(list);
+    DROP(hooks, list);
     return r;
 }
 

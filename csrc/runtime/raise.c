@@ -89,11 +89,8 @@ callers_of(const Loc *l)
     for (l = l ? l->caller : NULL; list && l; l = l->caller) {
         if (l->is_library)
             continue;
-        PyObject *row = Py_BuildValue("(ssii)", l->func ? l->func : "kernel", l->file,
-                                      l->line, l->col + 1);
-        if (!row || PyList_Append(list, row))
-            Py_CLEAR(list);
-        Py_XDECREF(row);
+        list_take(&list, Py_BuildValue("(ssii)", l->func ? l->func : "kernel", l->file,
+                                       l->line, l->col + 1));
     }
     return list;
 }

@@ -74,8 +74,7 @@ type_derives_from(PyTypeObject *t, const char *module, const char *name)
         found = n && PyUnicode_Check(m) && PyUnicode_Check(n) &&
                 !PyUnicode_CompareWithASCIIString(m, module) &&
                 !PyUnicode_CompareWithASCIIString(n, name);
-        Py_XDECREF(m);
-        Py_XDECREF(n);
+        DROP(m, n);
     }
     Py_XDECREF(mro);
     PyErr_Clear();
@@ -90,8 +89,7 @@ is_of_package(PyTypeObject *t, const char *package)
     bool found = false;
     for (Py_ssize_t i = 0; mro && i < PyTuple_Size(mro) && !found; i++)
         found = fe_is_from(PyTuple_GetItem(mro, i), package, &lost);
-    Py_XDECREF(mro);
-    Py_XDECREF(lost);
+    DROP(mro, lost);
     PyErr_Clear();
     return found;
 }

@@ -94,8 +94,7 @@ descriptor_type(Call *c, const FeParam *p, const char *s, PyObject *keep)
     PyObject *mod = PyImport_ImportModule("tegula.tools.tensor_descriptor");
     PyObject *d = mod ? PyObject_CallMethod(mod, "of_signature", "s", s) : NULL;
     int r = d && !PyList_Append(keep, d) ? call_argument(c, p, d) : -1;
-    Py_XDECREF(mod);
-    Py_XDECREF(d);
+    DROP(mod, d);
     return r;
 }
 

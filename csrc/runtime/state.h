@@ -86,6 +86,16 @@ set_ref(PyObject **at, PyObject *v)
     Py_XDECREF(old);
 }
 
+/* Appends x, and takes the reference. Where x or the list is NULL, or there is no memory, *list is
+ * NULL behind it, with an exception. */
+static inline void
+list_take(PyObject **list, PyObject *x)
+{
+    if (*list && (!x || PyList_Append(*list, x)))
+        set_ref(list, NULL);
+    Py_XDECREF(x);
+}
+
 /* ---- state.c ------------------------------------------------------------------------- */
 /* tegula.language, imported at first use; borrowed, or NULL with an exception. */
 PyObject *state_language(State *st);

@@ -170,12 +170,8 @@ static PyObject *
 leaves(const Session *s, const Op *o)
 {
     PyObject *list = PyList_New(0);
-    for (int i = 0; list && i < o->n_args; i++) {
-        PyObject *one = leaf(arg(o, i)->type, interp_value(s->in, arg(o, i)));
-        if (!one || PyList_Append(list, one))
-            Py_CLEAR(list);
-        Py_XDECREF(one);
-    }
+    for (int i = 0; list && i < o->n_args; i++)
+        list_take(&list, leaf(arg(o, i)->type, interp_value(s->in, arg(o, i))));
     return list;
 }
 
@@ -198,8 +194,7 @@ tell(const Session *s, const char *name, const Op *o)
     PyObject *values = leaves(s, o);
     if (module && values)
         res = PyObject_CallMethod(module, name, "sO", said(o, 1), values);
-    Py_XDECREF(values);
-    Py_XDECREF(module);
+    DROP(values, module);
     tracing_resume();
     return res;
 }
@@ -259,8 +254,7 @@ raise_failure(const Session *s)
             : NULL;
     if (exc)
         PyErr_SetObject((PyObject *)Py_TYPE(exc), exc);
-    Py_XDECREF(exc);
-    Py_XDECREF(errors);
+    DROP(exc, errors);
     return -1;
 }
 
@@ -270,8 +264,7 @@ stop(void)
 {
     PyObject *module = PyImport_ImportModule("builtins");
     PyObject *r = module ? PyObject_CallMethod(module, "breakpoint", NULL) : NULL;
-    Py_XDECREF(module);
-    Py_XDECREF(r);
+    DROP(module, r);
     return r ? 0 : -1;
 }
 
@@ -293,8 +286,7 @@ frame_of(Session *s, int level)
                                   (Py_ssize_t)strcspn(file, "\n"),
                                   number_at(l->call->text),
                                   (int)strtol(said(l->call, 2), NULL, 10));
-    Py_XDECREF(program);
-    Py_XDECREF(module);
+    DROP(program, module);
     return res;
 }
 
