@@ -130,9 +130,10 @@ static void
 set_any(Lanes *w, const Ins *i, uint32_t m)
 {
     const Set *s = i->more;
-    uint64_t a[LANES], b[LANES], c[LANES], p[LANES], q[LANES];
+    uint64_t room[3][LANES], p[LANES], q[LANES];
     bool ftz = i->flags & CMP_FTZ;
-    lanes_words(w, i, a, b, c);
+    const uint64_t *a = lanes_word(w, i, 0, room[0]), *b = lanes_word(w, i, 1, room[1]),
+                   *c = lanes_word(w, i, 2, room[2]);
     for (int l = 0; l < LANES; l++) {
         Type t = s->of_half ? s->of_half : s->type;
         bool lo = compare_one(t, i->op, ftz, s->of_half ? a[l] & 0xffff : a[l],

@@ -158,9 +158,10 @@ pair_f32(Lanes *w, const Ins *i, uint32_t m)
 static void
 mixed(Lanes *w, const Ins *i, uint32_t m)
 {
-    uint64_t a[LANES], b[LANES], c[LANES];
+    uint64_t room[3][LANES];
     float *d = LANE(float, w, i->d);
-    lanes_words(w, i, a, b, c);
+    const uint64_t *a = lanes_word(w, i, 0, room[0]), *b = lanes_word(w, i, 1, room[1]),
+                   *c = lanes_word(w, i, 2, room[2]);
     fesetround(host_mode[i->bytes]);
     EACH_LANE_OF(l, m) {
         float x = (float)half_value((Type)i->type, a[l]);

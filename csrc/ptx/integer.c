@@ -123,9 +123,10 @@ half_of_product(const Ins *i, uint64_t a, uint64_t b)
 static void
 carried(Lanes *w, const Ins *i, uint32_t m)
 {
-    uint64_t a[LANES], b[LANES], c[LANES], out[LANES];
+    uint64_t room[3][LANES], out[LANES];
     int bits = 8 * i->in[0].bytes;
-    lanes_words(w, i, a, b, c);
+    const uint64_t *a = lanes_word(w, i, 0, room[0]), *b = lanes_word(w, i, 1, room[1]),
+                   *c = lanes_word(w, i, 2, room[2]);
     for (int l = 0; l < LANES; l++) {
         bool in = (i->flags & CARRY_IN) && (w->carry >> l & 1);
         UWide r = i->n_in > 2 ? (UWide)half_of_product(i, a[l], b[l]) + c[l] + in

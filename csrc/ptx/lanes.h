@@ -63,8 +63,10 @@
 #define BY_WORD(name, expr)                                                            \
     static void name(Lanes *w, const Ins *i, uint32_t m)                               \
     {                                                                                  \
-        uint64_t a[LANES], b[LANES], c[LANES], out[LANES] = {0};                       \
-        lanes_words(w, i, a, b, c);                                                    \
+        uint64_t room[3][LANES], out[LANES] = {0};                                     \
+        const uint64_t *a = lanes_word(w, i, 0, room[0]);                              \
+        const uint64_t *b = lanes_word(w, i, 1, room[1]);                              \
+        const uint64_t *c = lanes_word(w, i, 2, room[2]);                              \
         EACH_LANE_OF(l, m) {                                                           \
             uint64_t x = a[l], y = b[l], z = c[l];                                     \
             (void)y, (void)z;                                                          \

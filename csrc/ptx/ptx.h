@@ -402,9 +402,8 @@ _Noreturn void lanes_fault(Lanes *w, const Ins *i, int lane, const char *fmt, ..
 #define LANE(T, w, offset) ((T *)(void *)((w)->file + (offset)))
 /* A register's lanes as numbers without a sign, and back. */
 void lanes_get(const Lanes *w, Reg r, uint64_t out[LANES]);
-/* The first operands of an instruction, 0 of those that are not there. */
-void lanes_words(const Lanes *w, const Ins *i, uint64_t a[LANES], uint64_t b[LANES],
-                 uint64_t c[LANES]);
+/* Operand k of an instruction, 0 where it is not there; room: where it may be put. */
+const uint64_t *lanes_word(const Lanes *w, const Ins *i, int k, uint64_t room[LANES]);
 void lanes_put(Lanes *w, Reg r, uint32_t m, const uint64_t in[LANES]);
 /* The lanes whose predicate holds: bytes of 0 or 1 -> bits. */
 uint32_t lanes_true(const Lanes *w, Reg r);

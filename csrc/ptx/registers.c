@@ -24,17 +24,14 @@ lanes_get(const Lanes *w, Reg r, uint64_t out[LANES])
     }
 }
 
-void
-lanes_words(const Lanes *w, const Ins *i, uint64_t a[LANES], uint64_t b[LANES],
-            uint64_t c[LANES])
+const uint64_t *
+lanes_word(const Lanes *w, const Ins *i, int k, uint64_t room[LANES])
 {
-    uint64_t *const to[] = {a, b, c};
-    for (int k = 0; k < 3; k++) {
-        if (k < i->n_in)
-            lanes_get(w, i->in[k], to[k]);
-        else
-            memset(to[k], 0, 8 * LANES);
-    }
+    static const uint64_t zeros[LANES];
+    if (k >= i->n_in)
+        return zeros;
+    lanes_get(w, i->in[k], room);
+    return room;
 }
 
 #define PUT(T)                                                                         \
