@@ -6,6 +6,32 @@
 
 #include <stdlib.h>
 
+/* Knobs that are a field of Config and no more. */
+typedef struct Knob {
+    const char *name;
+    size_t at;
+} Knob;
+#define KNOB(name) {#name, offsetof(Config, name)}
+static const Knob flags[] = {KNOB(debug),
+                             KNOB(interpret),
+                             KNOB(check_bounds),
+                             KNOB(line_info),
+                             KNOB(no_fp_fusion),
+                             KNOB(fp_fusion),
+                             KNOB(always_compile),
+                             KNOB(override),
+                             KNOB(dump_ir),
+                             KNOB(dump_nvptx),
+                             KNOB(dump_ptxas_log),
+                             KNOB(front_end_debugging),
+                             KNOB(disable_ptxas_opt),
+                             KNOB(tma)};
+static const Knob numbers[] = {KNOB(stream_bytes), KNOB(cache_max_bytes),
+                               KNOB(emu_seed)};
+static const Knob texts[] = {KNOB(dump),         KNOB(dump_dir), KNOB(stop),
+                             KNOB(cache_dir),    KNOB(ptxas),    KNOB(libcuda),
+                             KNOB(ptxas_options)};
+
 void
 config_init(Config *c)
 {
@@ -16,13 +42,8 @@ config_init(Config *c)
 void
 config_free(Config *c)
 {
-    free(c->dump);
-    free(c->dump_dir);
-    free(c->ptxas_options);
-    free(c->stop);
-    free(c->cache_dir);
-    free(c->ptxas);
-    free(c->libcuda);
+    for (size_t i = 0; i < COUNT(texts); i++)
+        free(*(char **)(void *)((char *)c + texts[i].at));
     *c = (Config){0};
 }
 
@@ -92,62 +113,32 @@ set_threads(Config *c, PyObject *value)
     return 0;
 }
 
+/* The field of that name, which has a row; NULL: it has none. */
+static void *
+field_of(Config *c, const Knob *rows, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(name, rows[i].name))
+            return (char *)c + rows[i].at;
+    return NULL;
+}
+
 static int
 set_knob(Config *c, const char *name, PyObject *value)
 {
-    int64_t n;
     if (!strcmp(name, "target"))
         return set_target(c, value);
     if (!strcmp(name, "num_threads"))
         return set_threads(c, value);
-    if (!strcmp(name, "debug"))
-        return set_flag(&c->debug, value);
-    if (!strcmp(name, "interpret"))
-        return set_flag(&c->interpret, value);
-    if (!strcmp(name, "check_bounds")) {
+    if (!strcmp(name, "check_bounds"))
         c->check_first = value == Py_None;
-        return set_flag(&c->check_bounds, value);
-    }
-    if (!strcmp(name, "line_info"))
-        return set_flag(&c->line_info, value);
-    if (!strcmp(name, "no_fp_fusion"))
-        return set_flag(&c->no_fp_fusion, value);
-    if (!strcmp(name, "fp_fusion"))
-        return set_flag(&c->fp_fusion, value);
-    if (!strcmp(name, "always_compile"))
-        return set_flag(&c->always_compile, value);
-    if (!strcmp(name, "override"))
-        return set_flag(&c->override, value);
-    if (!strcmp(name, "dump_ir"))
-        return set_flag(&c->dump_ir, value);
-    if (!strcmp(name, "dump_nvptx"))
-        return set_flag(&c->dump_nvptx, value);
-    if (!strcmp(name, "dump_ptxas_log"))
-        return set_flag(&c->dump_ptxas_log, value);
-    if (!strcmp(name, "front_end_debugging"))
-        return set_flag(&c->front_end_debugging, value);
-    if (!strcmp(name, "disable_ptxas_opt"))
-        return set_flag(&c->disable_ptxas_opt, value);
-    if (!strcmp(name, "tma"))
-        return set_flag(&c->tma, value);
-    if (!strcmp(name, "stream_bytes"))
-        return set_int64(&c->stream_bytes, value);
-    if (!strcmp(name, "cache_max_bytes"))
-        return set_int64(&c->cache_max_bytes, value);
-    if (!strcmp(name, "emu_seed")) {
-        if (set_int64(&n, value))
-            return -1;
-        c->emu_seed = (uint64_t)n;
-        return 0;
-    }
-    char **const text = !strcmp(name, "dump")            ? &c->dump
-                        : !strcmp(name, "dump_dir")      ? &c->dump_dir
-                        : !strcmp(name, "stop")          ? &c->stop
-                        : !strcmp(name, "cache_dir")     ? &c->cache_dir
-                        : !strcmp(name, "ptxas")         ? &c->ptxas
-                        : !strcmp(name, "libcuda")       ? &c->libcuda
-                        : !strcmp(name, "ptxas_options") ? &c->ptxas_options
-                                                         : NULL;
+    bool *flag = field_of(c, flags, COUNT(flags), name);
+    if (flag)
+        return set_flag(flag, value);
+    int64_t *number = field_of(c, numbers, COUNT(numbers), name);
+    if (number)
+        return set_int64(number, value);
+    char **text = field_of(c, texts, COUNT(texts), name);
     if (text)
         return set_text(text, value);
     return PyErr_Format(PyExc_TypeError, "configure() knows no '%s'", name), -1;
