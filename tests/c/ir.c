@@ -382,6 +382,72 @@ test_ir_text(Test *t)
     free(x.text);
 }
 
+/* ---- walks ---------------------------------------------------------------------- */
+
+/* What EACH_VAL and EACH_CONTROL_VAL say in one loop. */
+static void
+put_values(Sb *sb, const Block *b, bool is_control)
+{
+    for (int i = 0; i < b->n_args; i++)
+        sb_printf(sb, " %d", b->args[i]->id);
+    for (const Op *o = b->first; o; o = o->next) {
+        for (int i = 0; i < o->n_results; i++)
+            sb_printf(sb, " %d", result(o, i)->id);
+        for (int r = 0; r < o->n_regions && (!is_control || op_has(o, OPF_CONTROL));
+             r++)
+            put_values(sb, o->regions[r], is_control);
+    }
+}
+
+static void
+walk_values(Comp *c, void *data)
+{
+    Text *x = data;
+    const Func *f = ir_parse(c, x->text);
+    Sb all = {.a = c->arena}, want = all, control = all, want_control = all;
+    EACH_VAL(v, f->body)
+        sb_printf(&all, " %d", v->id);
+    EACH_CONTROL_VAL(v, f->body)
+        sb_printf(&control, " %d", v->id);
+    put_values(&want, f->body, false);
+    put_values(&want_control, f->body, true);
+    CHECK_STR(x->t, all.at, want.at);
+    CHECK_STR(x->t, control.at, want_control.at);
+    CHECK(x->t, strlen(all.at) > strlen(control.at));
+    EACH_VAL(v, f->body)
+        CHECK(x->t, ir_loc_of(v) != NULL);
+}
+
+void
+test_ir_values(Test *t)
+{
+    Text x = {.t = t};
+    x.text = strdup(
+        "func @f(%n: i32, %p: ptr<f32>) {\n"
+        "  %0 = const 0 : i32\n"
+        "  %1 = const 1 : i32\n"
+        "  %c = lt %0, %n : i1\n"
+        "  if %c {\n"
+        "    %r = arange {start=0, end=8} : i32[8]\n"
+        "    %s = reduce %r {axis=0} : i32 ^(%a: i32, %b: i32) {\n"
+        "      %m = add %a, %b : i32\n"
+        "      yield %m\n"
+        "    }\n"
+        "    yield\n"
+        "  }\n"
+        "  %x, %y = for %0, %n, %1, %0, %1 : i32, i32 ^(%i: i32, %d: i32, %e: i32) {\n"
+        "    yield %e, %d\n"
+        "  }\n"
+        "  %z = add %x, %y : i32\n"
+        "  return\n"
+        "}\n");
+    Comp c;
+    comp_init(&c);
+    CHECKF(t, comp_run(&c, walk_values, &x), "%s", c.err.msg ? c.err.msg : "");
+    comp_done(&c);
+    free(x.text);
+}
+
 /* ---- memory runs out ------------------------------------------------------------ */
 
 static void
