@@ -9,12 +9,6 @@ enum {
     MAX_PANELS = 48 << 10, /* bytes of both operands of a dot, if it has them */
 };
 
-static int64_t
-align_up(int64_t n, int64_t align)
-{
-    return (n + align - 1) / align * align;
-}
-
 /* ---- along an axis ------------------------------------------------------------------------ */
 
 /* Registers are combined before warps meet. */
@@ -111,8 +105,8 @@ dot_panels(const Op *o, int room)
             cols = (int64_t)batch * b->shape[r - 1];
     DotPanels p = {.k = a->shape[r - 1]};
     for (;; p.k /= 2) {
-        p.bytes[0] = align_up(rows * p.k * ty_bytes(a), PLACE_ALIGN);
-        p.bytes[1] = align_up(cols * p.k * ty_bytes(b), PLACE_ALIGN);
+        p.bytes[0] = round_up(rows * p.k * ty_bytes(a), PLACE_ALIGN);
+        p.bytes[1] = round_up(cols * p.k * ty_bytes(b), PLACE_ALIGN);
         if (p.k == 1 || p.bytes[0] + p.bytes[1] <= MIN(room, MAX_PANELS))
             return p;
     }
@@ -152,7 +146,7 @@ static void
 want_results(const Op *o, Scratch *w)
 {
     for (int k = 0; k < o->n_results; k++)
-        w->bytes = align_up(w->bytes, PLACE_ALIGN) + shared_result_bytes(result(o, k));
+        w->bytes = round_up(w->bytes, PLACE_ALIGN) + shared_result_bytes(result(o, k));
     w->waits = WAIT_WRITTEN;
 }
 
@@ -165,7 +159,7 @@ ring_bytes(const Op *o, int i)
     for (int k = 0; k < i; k++) {
         const Type *t = result(o, k)->type;
         at += t->mbars ? 8 * t->mbars
-                       : align_up(ty_numel(t) * ty_bytes(t) * t->slots, SHARED_ALIGN);
+                       : round_up(ty_numel(t) * ty_bytes(t) * t->slots, SHARED_ALIGN);
     }
     return at;
 }

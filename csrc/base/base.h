@@ -347,6 +347,13 @@ const Loc *loc_new(Comp *c, const char *file, const char *func, int line, int co
 /* The place in the user's source: for code of the language's own, its call. */
 const Loc *loc_user(const Loc *loc);
 
+/* The least multiple of step from n on. */
+static inline int64_t
+round_up(int64_t n, int64_t step)
+{
+    return (n + step - 1) / step * step;
+}
+
 /* a, or b where a is 0 or NULL: then b alone is computed. */
 #define OR(a, b) ((a) ?: (b))
 

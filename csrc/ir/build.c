@@ -19,7 +19,7 @@
 /* ---- arrays --------------------------------------------------------------------- */
 
 static size_t
-round_up(int n)
+rounded_up(int n)
 {
     size_t cap = 1;
     while (cap < (size_t)n)
@@ -174,13 +174,13 @@ ir_op(Build *b, OpCode op, int n_args, Val *const *args, int n_results,
     Op *o = NEW(a, Op);
     o->op = op;
     o->loc = b->loc;
-    o->args = NEW_N(a, Use, round_up(n_args));
+    o->args = NEW_N(a, Use, rounded_up(n_args));
     for (int i = 0; i < n_args; i++) {
         o->args[i].user = o;
         link_use(&o->args[i], args[i]);
     }
     o->n_args = n_args;
-    o->results = NEW_N(a, Val *, round_up(n_results));
+    o->results = NEW_N(a, Val *, rounded_up(n_results));
     for (int i = 0; i < n_results; i++)
         o->results[i] = new_val(b->f, types[i], o, NULL, i);
     o->n_results = n_results;

@@ -136,6 +136,15 @@ ir_next_inside(const Op *o, const Block *top)
 }
 
 bool
+ir_has_op(const Block *b, OpCode op)
+{
+    for (const Op *o = b->first; o; o = o->next)
+        if (o->op == op)
+            return true;
+    return false;
+}
+
+bool
 ir_is_unused(const Op *o)
 {
     for (int i = 0; i < o->n_results; i++)

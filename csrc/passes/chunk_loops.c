@@ -225,8 +225,7 @@ meet(const Kept *x, const Kept *y)
 static int64_t
 end_of(const Cut *k, const Kept *y)
 {
-    int64_t n = slices_bytes(local_type(k, y));
-    return y->at + (n + LOCAL_ALIGN - 1) / LOCAL_ALIGN * LOCAL_ALIGN;
+    return y->at + round_up(slices_bytes(local_type(k, y)), LOCAL_ALIGN);
 }
 
 /* The lowest bytes that no value has that lives then. */

@@ -63,19 +63,10 @@ lower(Func *f, Op *o)
     ir_erase(o);
 }
 
-static bool
-has_map(const Func *f)
-{
-    for (const Op *o = f->body->first; o; o = o->next)
-        if (o->op == OP_TENSOR_MAP)
-            return true;
-    return false;
-}
-
 void
 pass_lower_desc(Func *f)
 {
-    const char *why_not = has_map(f) ? roles_refusal(f) : NULL;
+    const char *why_not = ir_has_op(f->body, OP_TENSOR_MAP) ? roles_refusal(f) : NULL;
     if (why_not)
         ir_report(f, f->loc, "roles", str_printf(f->c->arena, "none: %s", why_not));
     EACH_OP_INSIDE_OUT(o, f->body)

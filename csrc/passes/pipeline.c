@@ -185,8 +185,7 @@ has_one_owner(const Layout *l)
 static int64_t
 slot_bytes(const Type *t)
 {
-    int64_t bytes = ty_numel(t) * elem_info[t->elem].bytes;
-    return (bytes + ALIGN - 1) / ALIGN * ALIGN;
+    return round_up(ty_numel(t) * elem_info[t->elem].bytes, ALIGN);
 }
 
 /* NULL, and *s; else why it cannot be a copy. */

@@ -23,12 +23,6 @@ typedef struct Placing {
     int limit; /* bytes that the target has */
 } Placing;
 
-static int
-align_up(int n, int align)
-{
-    return (n + align - 1) / align * align;
-}
-
 /* Moves *at behind each of the bytes that it overlaps then; false when there are none. */
 static bool
 step_over(const BytesList *v, int *at, int size, int align)
@@ -37,7 +31,7 @@ step_over(const BytesList *v, int *at, int size, int align)
     for (int i = 0; i < v->n; i++) {
         int end = v->at[i].at + v->at[i].size;
         if (*at < end && v->at[i].at < *at + size)
-            *at = align_up(end, align);
+            *at = round_up(end, align);
     }
     return *at != from;
 }
@@ -77,7 +71,7 @@ place_op(SharedWalk *w, Op *o, const InUse *u)
         return;
     int size = (int)MIN(k.bytes, INT32_MAX / 2), at;
     if (w->f->log2_ctas) {
-        at = align_up(p->end, k.align);
+        at = round_up(p->end, k.align);
     } else {
         at = find_gap(u, size, k.align, true);
         if (at + size > MIN(p->limit, MAX(SOFT_LIMIT, p->end)))
@@ -117,7 +111,7 @@ pass_place_shared(Func *f)
     Placing p = {.limit = shared_memory_limit(&f->c->opt.target)};
     SharedWalk w = {.f = f, .data = &p, .visit = place_op};
     shared_walk(&w);
-    int at = align_up(p.end, MBAR_ALIGN);
+    int at = round_up(p.end, MBAR_ALIGN);
     place_mbars(f->body, at, &at);
     if (at > p.limit)
         err_at(f->c, f->loc, RESOURCES, "shared memory", (long long)at,

@@ -23,15 +23,6 @@
  */
 #include "passes/passes.h"
 
-static bool
-has_ring(const Func *f)
-{
-    for (const Op *o = f->body->first; o; o = o->next)
-        if (o->op == OP_RING_ALLOC)
-            return true;
-    return false;
-}
-
 static void
 drop_filling(Block *b)
 {
@@ -47,7 +38,7 @@ drop_filling(Block *b)
 void
 pass_split_roles(Func *f)
 {
-    if (!has_ring(f))
+    if (!ir_has_op(f->body, OP_RING_ALLOC))
         return;
     f->c->hopper.has_roles = true;
     Map front = {.a = f->c->arena};

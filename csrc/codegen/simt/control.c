@@ -183,15 +183,6 @@ goes_on(Sim *s, const Direction *d, Lv iv, Lv ub)
     return LLVMBuildICmp(b, LLVMIntUGT, left, d->distance, "");
 }
 
-static bool
-has_op(const Block *b, OpCode op)
-{
-    for (const Op *o = b->first; o; o = o->next)
-        if (o->op == op)
-            return true;
-    return false;
-}
-
 /* Pointers of copies that run ahead go round the loop each by itself. LLVM would keep them
  * all as what they began with, and add one running offset to each before its use: as many
  * additions, and twice the registers. What is added to a phi and used nowhere else stays
@@ -199,7 +190,7 @@ has_op(const Block *b, OpCode op)
 static void
 keep_pointers(Sim *s, const Block *b, Lv **phis, Lv **parts)
 {
-    if (!s->m->opaque || !has_op(b, OP_ASYNC_COPY))
+    if (!s->m->opaque || !ir_has_op(b, OP_ASYNC_COPY))
         return;
     for (int i = 0; i < b->last->n_args; i++) {
         const Val *v = arg(b->last, i);
@@ -248,7 +239,7 @@ sim_for(Sim *s, const Op *o)
     for (int i = 0; i < n; i++)
         if (is_big(s->f, result(o, i)))
             sim_carry_same(s, result(o, i), carried[i]);
-    if (l->team_threads && has_op(b, OP_MMA_START)) /* alone on a multiprocessor */
+    if (l->team_threads && ir_has_op(b, OP_MMA_START)) /* alone on a multiprocessor */
         sim_begin_anew(s);
 }
 
