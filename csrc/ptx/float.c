@@ -399,27 +399,15 @@ dec_approx(Dec *d, int op, int n)
 }
 
 void
-dec_float_add(Dec *d)
+dec_float(Dec *d, HalfOp op)
 {
-    dec_arithmetic(d, ADD, 2);
+    dec_arithmetic(d, ADD + (int)(op - HALF_ADD), op == HALF_FMA ? 3 : 2);
 }
 
-void
-dec_float_sub(Dec *d)
-{
-    dec_arithmetic(d, SUB, 2);
-}
-
-void
-dec_float_mul(Dec *d)
-{
-    dec_arithmetic(d, MUL, 2);
-}
-
-void
+static void
 dec_fma(Dec *d)
 {
-    dec_arithmetic(d, FMA, 3);
+    dec_float(d, HALF_FMA);
 }
 
 void

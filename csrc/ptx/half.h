@@ -31,10 +31,7 @@ double lane_float(Type t, uint64_t bits, bool ftz);
 float flushed(float x);
 
 /* float.c */
-void dec_fma(Dec *d);
-void dec_float_add(Dec *d);
-void dec_float_sub(Dec *d);
-void dec_float_mul(Dec *d);
+void dec_float(Dec *d, HalfOp op); /* HALF_ADD to HALF_FMA, of any floats */
 void dec_float_div(Dec *d);
 void dec_float_minmax(Dec *d, bool is_max);
 void dec_float_sign(Dec *d, bool is_neg);

@@ -304,7 +304,7 @@ static void
 dec_add(Dec *d)
 {
     if (is_float(d))
-        dec_float_add(d);
+        dec_float(d, HALF_ADD);
     else if (!dec_pairs(d, PAIR_ADD))
         dec_signless(d, add_run, add_sat, 0);
 }
@@ -313,21 +313,18 @@ static void
 dec_sub(Dec *d)
 {
     if (is_float(d))
-        dec_float_sub(d);
+        dec_float(d, HALF_SUB);
     else
         dec_signless(d, sub_run, sub_sat, CARRY_SUB);
 }
 
+/* addc, subc */
 static void
-dec_addc(Dec *d)
+dec_with_carry(Dec *d)
 {
-    dec_signless(d, add_run, NULL, CARRY_IN);
-}
-
-static void
-dec_subc(Dec *d)
-{
-    dec_signless(d, sub_run, NULL, CARRY_IN | CARRY_SUB);
+    bool is_sub = !strcmp(d->op, "subc");
+    dec_signless(d, is_sub ? sub_run : add_run, NULL,
+                 CARRY_IN | (is_sub ? CARRY_SUB : 0));
 }
 
 static const char *const part_words[] = {"lo", "hi", "wide", NULL};
@@ -348,7 +345,7 @@ static void
 dec_mul(Dec *d)
 {
     if (is_float(d)) {
-        dec_float_mul(d);
+        dec_float(d, HALF_MUL);
         return;
     }
     int part = dec_one(d, part_words);
@@ -363,9 +360,15 @@ dec_mul(Dec *d)
     d->ins->undef = part == 0 ? UNDEF_CARRIES : UNDEF_WHOLE;
 }
 
+/* mad, which of floats is another name of fma, and madc */
 static void
-dec_mad_any(Dec *d, bool is_carried)
+dec_mad(Dec *d)
 {
+    bool is_carried = !strcmp(d->op, "madc");
+    if (!is_carried && is_float(d)) {
+        dec_float(d, HALF_FMA);
+        return;
+    }
     bool cc = dec_has(d, "cc"), sat = dec_has(d, "sat");
     int part = dec_one(d, part_words);
     Type t = dec_type(d);
@@ -392,21 +395,6 @@ dec_mad_any(Dec *d, bool is_carried)
     d->ins->undef = part == 0 ? UNDEF_CARRIES : UNDEF_WHOLE;
 }
 
-static void
-dec_madc(Dec *d)
-{
-    dec_mad_any(d, true);
-}
-
-static void
-dec_mad(Dec *d)
-{
-    if (is_float(d)) /* another name of fma */
-        dec_fma(d);
-    else
-        dec_mad_any(d, false);
-}
-
 #define ROW(name, table, n, other)                                                     \
     static void dec_##name(Dec *d)                                                     \
     {                                                                                  \
@@ -428,17 +416,11 @@ ROW(any_min, min_run, 2, dec_float_minmax(d, false))
 ROW(any_max, max_run, 2, dec_float_minmax(d, true))
 
 static void
-dec_min(Dec *d)
+dec_minmax(Dec *d)
 {
-    if (is_float(d) || !dec_pairs(d, PAIR_MIN))
-        dec_any_min(d);
-}
-
-static void
-dec_max(Dec *d)
-{
-    if (is_float(d) || !dec_pairs(d, PAIR_MAX))
-        dec_any_max(d);
+    bool is_max = !strcmp(d->op, "max");
+    if (is_float(d) || !dec_pairs(d, is_max ? PAIR_MAX : PAIR_MIN))
+        (is_max ? dec_any_max : dec_any_min)(d);
 }
 
 static void
@@ -449,34 +431,19 @@ dec_fns(Dec *d)
     d->ins->run = fns;
 }
 
-/* A count of bits: 32 of them, whatever is counted. */
+/* popc and clz, whose results have 32 bits, whatever is counted, and brev. */
 static void
-dec_count(Dec *d, Run *r32, Run *r64)
+dec_bits(Dec *d)
 {
+    static Run *const popc[N_TYPES] = {[T_B32] = popc_b32, [T_B64] = popc_b64},
+                      *const clz[N_TYPES] = {[T_B32] = clz_b32, [T_B64] = clz_b64},
+                      *const brev[N_TYPES] = {[T_B32] = brev_b32, [T_B64] = brev_b64};
     Type t = dec_type(d);
-    Run *const run[N_TYPES] = {[T_B32] = r32, [T_B64] = r64};
-    dec_run(d, run, t);
-    dec_out(d, 0, r32 == brev_b32 ? type_info[t].bytes : 4);
+    bool is_brev = !strcmp(d->op, "brev");
+    dec_run(d, is_brev ? brev : !strcmp(d->op, "popc") ? popc : clz, t);
+    dec_out(d, 0, is_brev ? type_info[t].bytes : 4);
     dec_in_typed(d, 1, t);
     dec_places(d);
-}
-
-static void
-dec_popc(Dec *d)
-{
-    dec_count(d, popc_b32, popc_b64);
-}
-
-static void
-dec_clz(Dec *d)
-{
-    dec_count(d, clz_b32, clz_b64);
-}
-
-static void
-dec_brev(Dec *d)
-{
-    dec_count(d, brev_b32, brev_b64);
 }
 
 static void
@@ -547,10 +514,12 @@ dec_szext(Dec *d)
 }
 
 const OpRow integer_ops[] = {
-    {"add", dec_add},   {"sub", dec_sub},   {"mul", dec_mul},     {"mad", dec_mad},
-    {"addc", dec_addc}, {"subc", dec_subc}, {"madc", dec_madc},   {"div", dec_div},
-    {"rem", dec_rem},   {"sad", dec_sad},   {"neg", dec_neg},     {"abs", dec_abs},
-    {"min", dec_min},   {"max", dec_max},   {"popc", dec_popc},   {"clz", dec_clz},
-    {"brev", dec_brev}, {"fns", dec_fns},   {"bfind", dec_bfind}, {"bfe", dec_bfe},
-    {"bfi", dec_bfi},   {"bmsk", dec_bmsk}, {"szext", dec_szext}, {NULL, NULL},
+    {"add", dec_add},     {"sub", dec_sub},         {"mul", dec_mul},
+    {"mad", dec_mad},     {"addc", dec_with_carry}, {"subc", dec_with_carry},
+    {"madc", dec_mad},    {"div", dec_div},         {"rem", dec_rem},
+    {"sad", dec_sad},     {"neg", dec_neg},         {"abs", dec_abs},
+    {"min", dec_minmax},  {"max", dec_minmax},      {"popc", dec_bits},
+    {"clz", dec_bits},    {"brev", dec_bits},       {"fns", dec_fns},
+    {"bfind", dec_bfind}, {"bfe", dec_bfe},         {"bfi", dec_bfi},
+    {"bmsk", dec_bmsk},   {"szext", dec_szext},     {NULL, NULL},
 };
