@@ -257,6 +257,20 @@ int_to_float(Ll *l, Elem from, Elem to, Lv x)
     return elem_is_narrow_float(to) ? cast_float_to_narrow(l, to, v, ROUND_RTNE) : v;
 }
 
+/* To 16 bits and cut to `to`: LLVM takes llvm.fptosi.sat of vectors of 16 bits lane by lane. A NaN is 0. */
+static Lv
+float_to_small_int(Ll *l, Elem to, Lv x)
+{
+    bool is_signed = elem_is_signed(to);
+    Lv lo = same_float(l, x, is_signed ? INT16_MIN : 0),
+       hi = same_float(l, x, is_signed ? INT16_MAX : UINT16_MAX);
+    Lv y = choose(l, LLVMBuildFCmp(l->b, LLVMRealOLT, x, hi, ""), x, hi);
+    y = choose(l, LLVMBuildFCmp(l->b, LLVMRealOGT, y, lo, ""), y, lo);
+    y = LLVMBuildFPToSI(l->b, y, like(x, l->i32), "");
+    y = choose(l, LLVMBuildFCmp(l->b, LLVMRealUNO, x, x, ""), same_int(y, 0), y);
+    return LLVMBuildTrunc(l->b, y, like(x, ll_elem(l, to)), "");
+}
+
 static Lv
 float_to_int(Ll *l, Elem from, Elem to, Lv x)
 {
@@ -265,6 +279,8 @@ float_to_int(Ll *l, Elem from, Elem to, Lv x)
     if (to == E_I1)
         return LLVMBuildFCmp(l->b, LLVMRealUNE, x, same_float(l, x, 0), "");
     /* Bytes are the low halves of 16 bits, as cvt makes them (eval.c: double_to_int). */
+    if (elem_info[to].bits <= 16 && l->c->opt.target.kind == TARGET_CPU)
+        return float_to_small_int(l, to, x);
     const char *name = elem_is_signed(to) ? "llvm.fptosi.sat" : "llvm.fptoui.sat";
     Lt t = like(x, ll_elem(l, to)), wide = t;
     Elem e = to;
