@@ -208,6 +208,29 @@ gather_lanes(Host *h, const Type *t, int lanes, Lv ptr, Lv mask, Lv other)
 #endif
 }
 
+/* Elements of 1 or 2 bytes, out of the aligned words of 4 that they are in: those lie on the same page. */
+static Lv
+gather_parts(Host *h, const Type *t, int lanes, Lv ptr, Lv mask, Lv other)
+{
+    Ll *l = h->l;
+    LLVMBuilderRef b = l->b;
+    Lt words = ll_vec(l->i32, lanes), vt = ll_vec(host_mem_type(h, t), lanes);
+    Lt addresses = ll_vec(l->i64, lanes);
+    Lv at = LLVMBuildPtrToInt(b, ptr, addresses, "");
+    Lv low = ll_splat(l, ll_i64(l, 3), lanes);
+    Lv word = LLVMBuildAnd(b, at, LLVMBuildNot(b, low, ""), "");
+    Lv x = gather_lanes(h, ty_scalar(h->c, E_I32), lanes,
+                        LLVMBuildIntToPtr(b, word, LLVMTypeOf(ptr), ""), mask, NULL);
+    Lv off = LLVMBuildTrunc(b, LLVMBuildAnd(b, at, low, ""), words, "");
+    off = LLVMBuildShl(b, off, ll_splat(l, ll_i32(l, 3), lanes), "");
+    x = LLVMBuildTrunc(b, LLVMBuildLShr(b, x, off, ""),
+                       ll_vec(ty_bytes(t) == 1 ? l->i8 : l->i16, lanes), "");
+    x = LLVMBuildBitCast(b, x, vt, "");
+    if (host_is_all_true(mask))
+        return x;
+    return LLVMBuildSelect(b, mask, x, other ? other : LLVMConstNull(vt), "");
+}
+
 static Lv
 load_row(Host *h, const Type *t, int lanes, Lv ptr, Lv mask, Lv other)
 {
@@ -247,6 +270,8 @@ host_read(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv mask, Lv other)
         x = load_row(h, t, lanes, ptr, mask, other);
     else if (host_gathers(h, t))
         x = gather_lanes(h, t, lanes, ptr, mask, other);
+    else if (h->has_gather && !t->is_ptr)
+        x = gather_parts(h, t, lanes, ptr, mask, other);
     else
         x = load_lanes(h, t, m, lanes, ptr, host_is_all_true(mask) ? NULL : mask,
                        other);
