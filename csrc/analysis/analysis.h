@@ -257,6 +257,11 @@ bool mask_bound(const Func *f, const Val *mask, int dim, AffSum *coord, AffSum *
 /* May the rows (indices of dim) r of v for which r + coord < size is not so be anything? */
 bool rows_are_dropped(const Func *f, const Val *v, int dim, const AffSum *coord,
                       const AffSum *size);
+/* Does the mask let through of dim, among others, only indices below end? */
+bool mask_end(const Func *f, const Val *mask, int dim, AffSum *end);
+/* Are indices of v's dim from end on nothing that anybody sees? The terms of end have their meaning where v is
+ * computed, if they stand in scope or around it. */
+bool rows_end(const Func *f, const Val *v, int dim, AffSum *end, const Block **scope);
 
 /* ---- cluster.c ------------------------------------------------------------------------------- */
 /* Thread blocks that share one program, as log2. */

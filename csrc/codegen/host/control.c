@@ -38,6 +38,14 @@ host_loop_open_to(Host *h, Loop *p, Lv end)
 }
 
 void
+host_steps_open(Host *h, Loop *p, int64_t n, int64_t step, Lv end)
+{
+    host_loop_open(h, p, n, step);
+    if (p->head)
+        p->end = end;
+}
+
+void
 host_loop_close(Host *h, Loop *p)
 {
     Ll *l = h->l;

@@ -85,7 +85,7 @@ dot_operand(Host *h, const Product *p, int i, Elem e, bool may_turn)
         w = host_view(t, NULL);
         if (may_turn && has_columns(h, from))
             w.stride[rank - 2] = 1, w.stride[rank - 1] = t->shape[rank - 2];
-        w = host_put_operand(h, p, i, from, t, w);
+        w = host_put_operand(h, p, i, from, perm[rank - (i ? 1 : 2)], t, w);
     }
     View r = w;
     for (int d = 0; d < rank; d++)
@@ -121,7 +121,8 @@ second_operand(Host *h, const Product *p, Elem e)
     if (!width)
         return dot_operand(h, p, 1, e, false);
     const Type *t = ty_with_elem(h->c, v->type, e);
-    return host_put_operand(h, p, 1, v, t, host_panels(t, NULL, width, p->group));
+    return host_put_operand(h, p, 1, v, t->rank - 1, t,
+                            host_panels(t, NULL, width, p->group));
 }
 
 /* A value whose scratch the result may take over: read at the same index by whatever acc
@@ -329,10 +330,10 @@ carry_sums(Host *h, Sums *s, LLVMBasicBlockRef before)
 }
 
 static void
-sums_open(Host *h, Sums *s, int64_t n, int64_t step)
+sums_open(Host *h, Sums *s, int n, int step, Lv end)
 {
     LLVMBasicBlockRef before = LLVMGetInsertBlock(h->l->b);
-    host_loop_open(h, &s->loop, n, step);
+    host_steps_open(h, &s->loop, n, step, end);
     carry_sums(h, s, before);
 }
 
@@ -402,10 +403,14 @@ tile(Host *h, const Product *product, Lv batch, Lv i0, Lv j0, int n_rows)
     Sums turn = {.n = n, .c = c}, outer = turn, inner = turn;
     if (p->late.turns > 1)
         sums_open_to(h, &turn, p->late.waiting), host_take_late(h, p, turn.loop.index);
-    sums_open(h, &outer, side, strip);
+    sums_open(h, &outer, side, strip, p->k);
     if (host_ahead_lines(h))
         host_fetch_ahead(h, n_tiles(p) * (side / strip), p->late.turns);
-    sums_open(h, &inner, strip, p->group);
+    Lv left = p->k ? LLVMBuildSub(l->b, p->k, outer.loop.index, "") : NULL;
+    if (left && strip < side)
+        left = ll_intrinsic(l, "llvm.smin", &l->i64, 1, (Lv[]){left, ll_i64(l, strip)},
+                            2);
+    sums_open(h, &inner, strip, p->group, left);
     Lv k = LLVMBuildAdd(l->b, outer.loop.index, inner.loop.index, "");
     for (int j = 0; j < t.nv; j++)
         b[j] = load_b(h, p, batch, k, cols[j]);
@@ -516,6 +521,11 @@ note_product(Host *h, const Product *p)
                           what);
     if (p->late.turns > 1)
         what = str_printf(a, "%s; products of %d turns at a time", what, p->late.turns);
+    if (p->m || p->n || p->k)
+        what = str_printf(a, "%s;%s%s%s that masks drop are not computed", what,
+                          p->m ? " rows" : "",
+                          p->n ? p->m ? ", columns" : " columns" : "",
+                          p->k ? p->m || p->n ? ", K" : " K" : "");
     bool keeps_a = p->a.buf->is_kept, keeps_b = p->b.buf->is_kept;
     if (keeps_a || keeps_b)
         what = str_printf(a, "%s; a thread keeps %s for programs with the same", what,
@@ -525,25 +535,74 @@ note_product(Host *h, const Product *p)
     host_note_dot(h, p->o, what);
 }
 
+/* A column of tiles. */
+static void
+multiply_down(Host *h, const Product *p, Lv batch, Lv col)
+{
+    Ll *l = h->l;
+    int m = dot_sides(p->o).m, rest = m % p->t.mr;
+    Lv above = ll_i64(l, m - rest), end = p->m;
+    Loop row;
+    if (end && rest)
+        end = ll_intrinsic(l, "llvm.smin", &l->i64, 1, (Lv[]){end, above}, 2);
+    if (m > rest) {
+        host_steps_open(h, &row, m - rest, p->t.mr, end);
+        tile(h, p, batch, row.index, col, p->t.mr);
+        host_loop_close(h, &row);
+    }
+    if (!rest)
+        return;
+    When w;
+    if (p->m)
+        host_when_open(h, &w, LLVMBuildICmp(l->b, LLVMIntSGT, p->m, above, ""));
+    tile(h, p, batch, above, col, rest);
+    if (p->m)
+        host_when_close(h, &w);
+}
+
+/* Of p->n columns the last ones by tiles one vector wide: 36 take 48, not 64. So few sums need as many rows. */
+static void
+multiply_to(Host *h, const Product *p, Lv batch)
+{
+    enum { ROWS = 12 };
+    Ll *l = h->l;
+    int lanes = p->t.lanes, cols = lanes * p->t.nv;
+    Lv none = ll_i64(l, 0), n = p->n;
+    Lv whole = LLVMBuildAnd(l->b, LLVMBuildAdd(l->b, n, ll_i64(l, lanes), ""),
+                            ll_i64(l, -(int64_t)cols), "");
+    Loop col;
+    When w;
+    host_when_open(h, &w, LLVMBuildICmp(l->b, LLVMIntSGT, whole, none, ""));
+    host_steps_open(h, &col, dot_sides(p->o).n, cols, whole);
+    multiply_down(h, p, batch, col.index);
+    host_loop_close(h, &col);
+    host_when_close(h, &w);
+    Product own = *p;
+    own.t.nv = 1;
+    own.t.mr = MIN(ROWS, dot_sides(p->o).m);
+    host_when_open(h, &w, LLVMBuildICmp(l->b, LLVMIntSLT, whole, n, ""));
+    host_steps_open(h, &col, cols, lanes, LLVMBuildSub(l->b, n, whole, ""));
+    multiply_down(h, &own, batch, LLVMBuildAdd(l->b, whole, col.index, ""));
+    host_loop_close(h, &col);
+    host_when_close(h, &w);
+}
+
 /* Tiles over the result, by vectors. */
 static void
 multiply(Host *h, const Product *p)
 {
     const Type *rt = result(p->o, 0)->type;
-    DotSides sides = dot_sides(p->o);
-    int rows = p->t.mr, cols = p->t.lanes * p->t.nv, rest = sides.m % rows;
-    Loop batch, row, col;
+    int cols = p->t.lanes * p->t.nv;
+    Loop batch, col;
     host_start_ahead(h);
     host_loop_open(h, &batch, rt->rank == 3 ? rt->shape[0] : 1, 1);
-    host_loop_open(h, &col, in_steps(sides.n, cols), cols);
-    if (sides.m > rest) {
-        host_loop_open(h, &row, sides.m - rest, rows);
-        tile(h, p, batch.index, row.index, col.index, rows);
-        host_loop_close(h, &row);
+    if (p->n && p->t.nv > 1 && !is_offset(p)) {
+        multiply_to(h, p, batch.index);
+    } else {
+        host_steps_open(h, &col, in_steps(dot_sides(p->o).n, cols), cols, p->n);
+        multiply_down(h, p, batch.index, col.index);
+        host_loop_close(h, &col);
     }
-    if (rest)
-        tile(h, p, batch.index, ll_i64(h->l, sides.m - rest), col.index, rest);
-    host_loop_close(h, &col);
     host_loop_close(h, &batch);
 }
 
@@ -583,6 +642,7 @@ host_dot(Host *h, const Op *o)
 {
     host_free_before(h, host_pos(h, o));
     Product p = plan(h, o);
+    host_find_ends(h, &p);
     host_plan_late(h, &p);
     if (!p.has_tiles)
         host_look_ahead(h, o);

@@ -16,7 +16,8 @@ typedef struct Late {
     int turns;  /* at most; 1: none waits */
     Lv waiting; /* i64: how many do, before this turn */
     Lv slot;    /* of that number */
-    Buf *list;  /* of their addresses: first operands, then second ones */
+    Buf *
+        list; /* of their addresses: first operands, second ones, then Product.k of each */
     When when;
     Loop turn;
 } Late;
@@ -29,6 +30,8 @@ typedef struct Product {
     int group;           /* elements along k that go together; 1: each for itself */
     bool has_tiles;      /* the CPU multiplies matrices: tiles.c */
     Late late;           /* late.c */
+    Lv m, n,
+        k; /* i64: so many rows, columns, products are computed; NULL: all (ends.c) */
     View sums; /* of a group of i8: i32, 128 times the sum of each column of b */
 } Product;
 
@@ -43,11 +46,15 @@ in_steps(int n, int step)
 Lv host_tile_address(Host *h, const Type *t, const View *w, Lv batch, Lv row, Lv col);
 void host_store_bytes(Host *h, Lv x, Lv p); /* into scratch, as they are */
 
+/* ---- ends.c -------------------------------------------------------------------------- */
+/* p->m, n and k. */
+void host_find_ends(Host *h, Product *p);
+
 /* ---- kept.c -------------------------------------------------------------------------- */
 /* v, which operand i of the product is or shows turned, in scratch as w says, which has no buf yet, with
- * t's elements. */
-View host_put_operand(Host *h, const Product *p, int i, const Val *v, const Type *t,
-                      View w);
+ * t's elements. dim: v's, which is the product's rows or columns. */
+View host_put_operand(Host *h, const Product *p, int i, const Val *v, int dim,
+                      const Type *t, View w);
 
 /* ---- late.c -------------------------------------------------------------------------- */
 /* Before the operands are put into scratch: how many turns may wait, and where the list is. */

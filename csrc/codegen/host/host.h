@@ -15,6 +15,7 @@
  *     panels.c    the order of its second operand in scratch
  *     turn.c      blocks turned in registers on their way there
  *     late.c      several turns' products at once
+ *     ends.c      rows, columns and K that masks drop
  *     kept.c      operands that later programs of a thread find there
  *     ahead.c     its next turn's operands come into the cache meanwhile
  *     control.c   for, while, if
@@ -179,10 +180,12 @@ struct Root {
     bool converts; /* KEEP without an op: to element type `elem` on the way */
     Elem elem;
     bool is_down; /* STORE: columns are consecutive in memory */
-    int side;     /* KEEP: turned in squares of so many rows (turn.c); 0: it is not */
-    int pos;      /* of o, or of the op that makes v: host_pos */
-    Node **in;    /* by operand; NULL: absent */
-    int mode;     /* STORE: Mode of the access; PRINT: the operand */
+    Lv end; /* KEEP: i64, at least 1: of dim end_dim, nobody wants what is behind; NULL: all is wanted */
+    int end_dim;
+    int side;  /* KEEP: turned in squares of so many rows (turn.c); 0: it is not */
+    int pos;   /* of o, or of the op that makes v: host_pos */
+    Node **in; /* by operand; NULL: absent */
+    int mode;  /* STORE: Mode of the access; PRINT: the operand */
     Lv *acc; /* REDUCE: a stack slot an operand; KEEP by panels: one a row of a group, turned: one */
 };
 /* What r is made of, one after the other; behind the last one: NULL. */
@@ -200,6 +203,8 @@ struct Group {
     VEC(Root) roots;
     bool
         is_turned; /* its one root is a matrix whose columns are consecutive: it goes along them */
+    Lv end; /* of the one root that has one */
+    int end_dim;
     int side; /* so many vectors at a time are turned (turn.c); 0: none are */
     int n_rows; /* a root by panels wants so many rows at a time: of the last dim but one */
     /* while it is emitted: */
@@ -218,8 +223,8 @@ void host_add_root(Host *h, Root r, const Type *t);
 void host_add_to_nest(Host *h, Root r, const Type *t, int axis);
 /* v into scratch at dest. */
 void host_materialise_to(Host *h, const Val *v, View dest);
-/* The same converted to elem e: for dot. */
-void host_convert_to(Host *h, const Val *v, View dest, Elem e);
+/* The same converted to elem e: for dot. end: i64, of its dim `dim`; NULL: all of it. */
+void host_convert_to(Host *h, const Val *v, View dest, Elem e, int dim, Lv end);
 
 /* ---- nest.c ------------------------------------------------------------------------------- */
 
@@ -311,6 +316,8 @@ typedef struct Loop {
 } Loop;
 void host_loop_open(Host *h, Loop *p, int64_t n, int64_t step);
 void host_loop_open_to(Host *h, Loop *p, Lv end);
+/* for (i = 0; i < n; i += step), or to end, from 1 to n; NULL: n. */
+void host_steps_open(Host *h, Loop *p, int64_t n, int64_t step, Lv end);
 void host_loop_close(Host *h, Loop *p); /* leaves the builder behind the loop */
 /* if (cond) { .. } around what is built between; cond is an i1 scalar */
 typedef struct When {

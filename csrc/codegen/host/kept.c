@@ -107,15 +107,16 @@ are_apart(Host *h, const Key *k)
     return true;
 }
 
-/* The slots that v is worth, and its key; 0: it is not kept. */
+/* The slots that v is worth up to end, and its key; 0: it is not kept. */
 static int
-slots_of(Host *h, const Val *v, int64_t bytes, Key *k)
+slots_of(Host *h, const Val *v, int64_t bytes, Lv end, Key *k)
 {
     int n = (int)MIN(MIN(MOST, MOST_OF_ALL - h->kept) / bytes, SLOTS);
     if (h->c->opt.check_bounds || bytes < LEAST || n < 1)
         return 0;
     h->stamp++;
-    if (!add_value(h, k, v) || !k->loads.n || !are_apart(h, k))
+    if (!add_value(h, k, v) || (end && !add_word(k, end)) || !k->loads.n ||
+        !are_apart(h, k))
         return 0;
     for (int i = 0; i < k->n; i++)
         k->word[i] = LLVMGetTypeKind(LLVMTypeOf(k->word[i])) == LLVMPointerTypeKind
@@ -236,15 +237,18 @@ is_dear(const Product *p, int i)
 }
 
 View
-host_put_operand(Host *h, const Product *p, int i, const Val *v, const Type *t, View w)
+host_put_operand(Host *h, const Product *p, int i, const Val *v, int dim, const Type *t,
+                 View w)
 {
+    /* Where bounds are checked, all that the kernel loads is. */
+    Lv end = h->c->opt.check_bounds ? NULL : i ? p->n : p->m;
     Ll *l = h->l;
     int64_t bytes = (ty_numel(t) * elem_info[t->elem].bytes + 63) & ~(int64_t)63;
     Key k = {0};
-    int n = is_dear(p, i) ? slots_of(h, v, bytes, &k) : 0;
+    int n = is_dear(p, i) ? slots_of(h, v, bytes, end, &k) : 0;
     if (!n) {
         w.buf = host_late_buf(h, p, bytes);
-        host_convert_to(h, v, w, t->elem);
+        host_convert_to(h, v, w, t->elem, dim, end);
         return w;
     }
     host_flush(h);
@@ -272,7 +276,7 @@ host_put_operand(Host *h, const Product *p, int i, const Val *v, const Type *t, 
     w.buf->is_kept = w.buf->is_fixed = true;
     When miss;
     host_when_open(h, &miss, LLVMBuildNot(l->b, hit, ""));
-    host_convert_to(h, v, w, t->elem);
+    host_convert_to(h, v, w, t->elem, dim, end);
     host_flush(h);
     remember(h, &k, record, stays);
     host_when_close(h, &miss);

@@ -82,7 +82,7 @@ host_plan_late(Host *h, Product *p)
     LLVMBuildStore(l->b, ll_i64(l, 0), w->slot);
     LLVMPositionBuilderAtEnd(l->b, here);
     w->waiting = LLVMBuildLoad2(l->b, l->i64, w->slot, "");
-    w->list = host_own_buf(h, (int64_t)2 * w->turns * 8, host_pos(h, o->block->owner));
+    w->list = host_own_buf(h, (int64_t)3 * w->turns * 8, host_pos(h, o->block->owner));
 }
 
 static Lv
@@ -112,7 +112,7 @@ host_late_buf(Host *h, const Product *p, int64_t bytes)
     return b;
 }
 
-/* Of operand i of a turn in the list. */
+/* Of operand i of a turn in the list; 2: of its number of products. */
 static Lv
 place(Host *h, const Product *p, int i, Lv turn)
 {
@@ -137,6 +137,8 @@ host_late_open(Host *h, Product *p)
         Lv at = byte_at(h, b->at ? b->at : h->scratch, ll_i64(l, b->offset));
         LLVMBuildStore(l->b, at, place(h, p, i, w->waiting));
     }
+    if (p->k)
+        LLVMBuildStore(l->b, p->k, place(h, p, 2, w->waiting));
     Lv all = LLVMBuildAdd(l->b, w->waiting, ll_i64(l, 1), "");
     Lv is_full = LLVMBuildICmp(l->b, LLVMIntEQ, all, ll_i64(l, waits ? w->turns : 1),
                                "");
@@ -165,4 +167,6 @@ host_take_late(Host *h, Product *p, Lv turn)
         b->at = LLVMBuildLoad2(h->l->b, h->l->ptr, place(h, p, i, turn), "");
         side[i]->buf = b;
     }
+    if (p->k)
+        p->k = LLVMBuildLoad2(h->l->b, h->l->i64, place(h, p, 2, turn), "");
 }

@@ -508,11 +508,12 @@ emit_level(Host *h, Group *g, int k)
         if (g->roots.at[i].kind == R_REDUCE)
             host_reduce_begin(h, g, &g->roots.at[i]);
     Loop loop;
-    host_loop_open(h, &loop, g->shape[d],
-                   d == g->vec                         ? g->lanes
-                   : g->side && d == host_other_dim(g) ? g->side
-                   : d == g->rank - 2                  ? g->n_rows
-                                                       : 1);
+    host_steps_open(h, &loop, g->shape[d],
+                    d == g->vec                         ? g->lanes
+                    : g->side && d == host_other_dim(g) ? g->side
+                    : d == g->rank - 2                  ? g->n_rows
+                                                        : 1,
+                    d == g->end_dim ? g->end : NULL);
     g->index[d] = loop.index;
     emit_level(h, g, k + 1);
     host_loop_close(h, &loop);

@@ -16,8 +16,8 @@ has_shape(const Group *g, const Type *t)
 static bool
 can_join(const Group *g, const Root *r, const Type *t)
 {
-    return has_shape(g, t) && g->n_rows == 1 && r->dest.group <= 1 && !g->is_turned &&
-           !r->side && !r->is_down &&
+    return has_shape(g, t) && g->n_rows == 1 && !g->end && !r->end &&
+           r->dest.group <= 1 && !g->is_turned && !r->side && !r->is_down &&
            !host_is_turned(t, &r->dest); /* the others want to go row by row */
 }
 
@@ -37,6 +37,7 @@ put_root(Host *h, Group *g, Root r, const Type *t, int axis)
 {
     g->is_turned = r.is_down || host_is_turned(t, &r.dest) != (r.side > 0);
     g->side = r.side;
+    g->end = r.end, g->end_dim = r.end_dim;
     if (axis >= 0)
         g->axis = axis;
     if (!r.side)
@@ -93,17 +94,19 @@ host_add_to_nest(Host *h, Root r, const Type *t, int axis)
 void
 host_materialise_to(Host *h, const Val *v, View dest)
 {
-    host_convert_to(h, v, dest, v->type->elem);
+    host_convert_to(h, v, dest, v->type->elem, 0, NULL);
 }
 
 void
-host_convert_to(Host *h, const Val *v, View dest, Elem e)
+host_convert_to(Host *h, const Val *v, View dest, Elem e, int dim, Lv end)
 {
     Root r = {.kind = R_KEEP,
               .v = v,
               .dest = dest,
               .converts = e != v->type->elem,
               .elem = e,
+              .end = end,
+              .end_dim = dim,
               .pos = v->def ? host_pos(h, v->def) : 0};
     host_add_root(h, r, v->type);
 }

@@ -182,13 +182,13 @@ host_multiply_tiles(Host *h, const Product *product)
     configure(h, p);
     Loop batch, row, col, turn, k;
     host_loop_open(h, &batch, rt->rank == 3 ? rt->shape[0] : 1, 1);
-    host_loop_open(h, &col, in_steps(sides.n, cols), cols);
-    host_loop_open(h, &row, in_steps(sides.m, rows), rows);
+    host_steps_open(h, &col, sides.n, cols, p->n);
+    host_steps_open(h, &row, sides.m, rows, p->m);
     s.batch = batch.index, s.row = row.index, s.col = col.index;
     load_sums(h, p, &s);
     if (p->late.turns > 1)
         host_loop_open_to(h, &turn, p->late.waiting), host_take_late(h, p, turn.index);
-    host_loop_open(h, &k, in_steps(sides.k, step), step);
+    host_steps_open(h, &k, sides.k, step, p->k);
     add_step(h, p, &s, k.index);
     host_loop_close(h, &k);
     if (p->late.turns > 1)
