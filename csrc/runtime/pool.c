@@ -42,6 +42,7 @@ enum {
     WAKE_NS = 100000, /* work that wakes nobody */
     SHARE_NS = 25000, /* work that is worth one more thread */
     CHUNKS_PER_THREAD = 16,
+    CACHE_OF_CPU = 4 << 20,   /* of the last cache, that a CPU may count on */
     GUESSED_CACHE = 32 << 20, /* where nobody says how large the last one is */
 };
 
@@ -113,9 +114,10 @@ after_fork_child(void)
 }
 
 /* Bytes of the largest cache that the first CPU has a part in. Not from sysconf: glibc takes
- * all caches of an AMD package for one. */
+ * all caches of an AMD package for one. A virtual machine of few CPUs names the whole cache of its host, of which
+ * others have the most: on two CPUs of a Xeon that names 480 MB stores past the caches paid from 8 MB on. */
 static int64_t
-last_cache(void)
+last_cache(int n_cpus)
 {
     int64_t most = 0;
     for (int i = 0; i < 8; i++) {
@@ -132,7 +134,7 @@ last_cache(void)
                                            : size);
         fclose(f);
     }
-    return most ? most : GUESSED_CACHE;
+    return most ? MIN(most, (int64_t)n_cpus * CACHE_OF_CPU) : GUESSED_CACHE;
 }
 
 static void
@@ -146,7 +148,7 @@ set_up(void)
     if (n < 1)
         n = (int)sysconf(_SC_NPROCESSORS_ONLN);
     pool_size = MIN(MAX(n, 1), MAX_THREADS);
-    pool.cache_bytes = last_cache();
+    pool.cache_bytes = last_cache((int)MAX(sysconf(_SC_NPROCESSORS_ONLN), 1));
 }
 
 static int

@@ -22,7 +22,7 @@ typedef struct Config {
     bool has_target;      /* TEGULA_TARGET is set */
     Target target;        /* sm 0 for "cuda": whatever the device is */
     int num_threads;      /* 0: as many as the process may use */
-    int64_t stream_bytes; /* 0: as many as the last cache holds */
+    int64_t stream_bytes; /* 0: the machine's part of the last cache */
     bool debug, fp_fusion, no_fp_fusion, always_compile, interpret, line_info;
     bool check_bounds;      /* of every launch on CPUs */
     bool check_first;       /* of the first launch of new code there: trial.c */

@@ -93,7 +93,7 @@ ROWS: tuple[Row, ...] = (
         "threads a grid runs on at most on the CPU; 0: one per CPU of the process", "num_threads"),
     Row("runtime", "stream_bytes", "TEGULA_STREAM_BYTES", None, env_int, 0,
         "a launch on the CPU that writes so many bytes and reads none of them writes past the caches; "
-        "0: as many as the last cache holds", "stream_bytes"),
+        "0: as many as the last cache holds, 4 MB a CPU of the machine at most", "stream_bytes"),
     Row("runtime", "interpret", "TEGULA_INTERPRET", "TRITON_INTERPRET", env_bool, False,
         "run kernels in the reference interpreter: slow, exact, checks every access", "interpret"),
     Row("runtime", "debug", "TEGULA_DEBUG_KERNELS", "TRITON_DEBUG", env_bool, False,
