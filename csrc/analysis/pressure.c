@@ -100,7 +100,8 @@ typedef struct Lives {
 static bool
 is_view(const Op *o)
 {
-    return op_has(o, OPF_FREE) || o->op == OP_HINT;
+    return op_has(o, OPF_FREE) || o->op == OP_HINT ||
+           (o->op == OP_JOIN && arg(o, 0) == arg(o, 1));
 }
 
 static bool

@@ -1,4 +1,4 @@
-/* narrow_loads: what a load brings several times, for a product, it brings once.
+/* narrow_loads: what a load brings several times it brings once.
  *
  *     %row = shr %k, 3                              k: 0 .. 63, so each row stands eight times
  *     %p = .. broadcast(%row * N) + ..              words of eight numbers of four bits
@@ -12,10 +12,18 @@
  * are constants. An asynchronous copy has an eighth of the bytes. Kernels of GPTQ and AWQ index their
  * weights, scales and zeros so.
  *
+ *     %s = load %p : f16[64, 64]                    64 rows of one group of 128
+ * =>
+ *     %v = load %q : f16[1, 64]
+ *     %s = broadcast %v
+ *
+ * What is computed of %s and of nothing else that differs by rows is computed of %v.
+ *
  * Rule 1: every 2^k-th element of a value is computed again, of ops that threads do alike and of what
  *         loops carry. Nothing is loaded twice.
- * Rule 2: only where an operand of a product is computed from the load: others lie as their
- *         neighbours do, and copies of them would have to be moved.
+ * Rule 2: a part of a side is narrowed only where an operand of a product is computed from the
+ *         load: others lie as their neighbours do, and copies of them would have to be moved. A
+ *         whole side is narrowed for all: any layout of a broadcast is one of its operand, too.
  */
 #include "passes/passes.h"
 
@@ -200,6 +208,8 @@ static Val *
 repeat(Build *b, Val *v, int dim, const Type *t)
 {
     int32_t shape[MAX_RANK];
+    if (v->type->shape[dim] == 1)
+        return ir_broadcast(b, v, t->rank, t->shape);
     Val *wide = ir_expand(b, v, dim + 1);
     memcpy(shape, wide->type->shape, sizeof shape);
     shape[dim + 1] = t->shape[dim] / v->type->shape[dim];
@@ -224,22 +234,24 @@ reaches_dot(const Val *v, int depth, int *budget)
     return false;
 }
 
-/* log2 of how often each element stands along dim, as its pointer and mask say. */
+/* log2 of how often each element stands along dim, as its pointer and mask say; 0 as well
+ * where has_runs is false and not all along dim are the same. */
 static int
-log2_copies(FactTable *facts, const Op *o, int dim)
+log2_copies(FactTable *facts, const Op *o, int dim, bool has_runs)
 {
-    int log2 = log2_of(result(o, 0)->type->shape[dim]);
+    int all = log2_of(result(o, 0)->type->shape[dim]), log2 = all;
     for (int i = 0; i < o->n_args && log2; i++) {
         Map seen = {.a = o->block->func->c->arena};
         log2 = can_narrow(arg(o, i), dim, MAX_DEPTH, &seen)
                    ? facts_constancy(facts, arg(o, i), dim, log2)
                    : 0;
+        log2 = has_runs || log2 == all ? log2 : 0;
     }
     return log2;
 }
 
 static Op *
-narrow_load(FactTable *facts, Op *o, int dim, int log2)
+narrow_load(FactTable *facts, Map *wide, Op *o, int dim, int log2)
 {
     Func *f = o->block->func;
     Build b = {.f = f, .block = o->block, .before = o, .loc = o->loc};
@@ -251,26 +263,112 @@ narrow_load(FactTable *facts, Op *o, int dim, int log2)
     Op *few = ir_op(&b, OP_LOAD, o->n_args, args, 1, &t);
     memcpy(few->attr, o->attr, sizeof few->attr);
     result(few, 0)->name = old->name;
-    ir_replace(old, repeat(&b, result(few, 0), dim, old->type));
+    Val *all = repeat(&b, result(few, 0), dim, old->type);
+    if (t->shape[dim] == 1)
+        map_put(wide, all, 0, all);
+    ir_replace(old, all);
     ir_erase(o);
     return few;
+}
+
+/* ---- what is computed of them -------------------------------------------------------------- */
+
+/* The dim along which all of v are the same, as v is a broadcast that stands in `wide`; -1: none. */
+static int
+filled_dim(Map *wide, const Val *v)
+{
+    if (!map_get(wide, v, 0))
+        return -1;
+    int dim = 0;
+    while (arg(v->def, 0)->type->shape[dim] == v->type->shape[dim])
+        dim++;
+    return dim;
+}
+
+static bool
+is_filled(const Val *v, int dim)
+{
+    const Op *o = v->def;
+    return !v->type->rank || v->type->shape[dim] == 1 ||
+           (o && (o->op == OP_CONST || o->op == OP_SPLAT ||
+                  (o->op == OP_BROADCAST && arg(o, 0)->type->shape[dim] == 1)));
+}
+
+/* Does the result's dim belong to that of the operands alone? */
+static bool
+keeps_dim(const Op *o, int dim)
+{
+    const Type *from = arg(o, 0)->type, *to = result(o, 0)->type;
+    if (o->op != OP_RESHAPE)
+        return is_alike(o) || o->op == OP_JOIN;
+    for (int d = 0; d <= dim; d++)
+        if (d >= to->rank || from->shape[d] != to->shape[d])
+            return false;
+    return true;
+}
+
+/* One of all along dim. */
+static Val *
+one_of(Narrow *n, Build *b, Val *v, int dim)
+{
+    const Type *t = v->type;
+    uint64_t bits;
+    if (!t->rank || t->shape[dim] == 1)
+        return v;
+    t = part_type(n, t, dim);
+    if (ir_is_const(v, &bits))
+        return ir_const_bits(b, t, bits);
+    return v->def->op == OP_SPLAT ? ir_splat(b, arg(v->def, 0), t->rank, t->shape)
+                                  : ir_broadcast(b, arg(v->def, 0), t->rank, t->shape);
+}
+
+/* What is computed of such a load and of what is the same along its dim is computed once, and
+ * spread behind that. */
+static void
+spread_later(Func *f, Map *wide, Op *o)
+{
+    int dim = -1;
+    for (int i = 0; i < o->n_args && dim < 0; i++)
+        dim = filled_dim(wide, arg(o, i));
+    if (dim < 0 || o->n_results != 1 || !keeps_dim(o, dim))
+        return;
+    for (int i = 0; i < o->n_args; i++)
+        if (!is_filled(arg(o, i), dim))
+            return;
+    Val *old = result(o, 0);
+    Narrow n = {.f = f, .log2 = log2_of(old->type->shape[dim])};
+    Build b = {.f = f, .block = o->block, .before = o, .loc = o->loc};
+    Map parts = {.a = f->c->arena};
+    for (int i = 0; i < o->n_args; i++)
+        map_put(&parts, arg(o, i), 0, one_of(&n, &b, arg(o, i), dim));
+    Val *one = result(ir_clone(&b, o, &parts), 0);
+    one->type = part_type(&n, old->type, dim);
+    Val *all = ir_broadcast(&b, one, old->type->rank, old->type->shape);
+    map_put(wide, all, 0, all);
+    ir_replace(old, all);
+    ir_erase(o);
 }
 
 void
 pass_narrow_loads(Func *f)
 {
+    Map wide = {.a = f->c->arena}; /* broadcasts of loads of which all were the same */
     EACH_OP_INSIDE_OUT(o, f->body) {
         int budget = MAX_USES;
-        if (o->op != OP_LOAD || !result(o, 0)->type->rank ||
-            ir_attr(o, ATTR_VOLATILE) || result(o, 0)->type->rank == MAX_RANK ||
-            !reaches_dot(result(o, 0), MAX_DEPTH, &budget))
+        if (o->op != OP_LOAD) {
+            spread_later(f, &wide, o);
+            continue;
+        }
+        int rank = result(o, 0)->type->rank;
+        if (!rank || rank == MAX_RANK || ir_attr(o, ATTR_VOLATILE))
             continue;
         Op *load = o;
-        for (int dim = 0; dim < result(load, 0)->type->rank; dim++) {
+        bool has_runs = reaches_dot(result(o, 0), MAX_DEPTH, &budget);
+        for (int dim = 0; dim < rank; dim++) {
             FactTable *facts = facts_new(f);
-            int log2 = log2_copies(facts, load, dim);
+            int log2 = log2_copies(facts, load, dim, has_runs);
             if (log2)
-                load = narrow_load(facts, load, dim, log2);
+                load = narrow_load(facts, &wide, load, dim, log2);
         }
     }
 }

@@ -189,16 +189,15 @@ blocks_of_loops(const Chip *chip, const Func *f, int64_t threads)
 
 /* 0: the assembler's choice. */
 static int64_t
-blocks_of_straight_code(const Chip *chip, const Func *f, int64_t threads, int64_t words)
+blocks_of_straight_code(const Chip *chip, const Func *f, int64_t threads)
 {
     int64_t shared = ((int64_t)chip->sm_kb << 10) / (ir_shared_bytes(f) + BLOCK_SHARED),
-            fit = MIN(blocks_for(threads, words), chip->threads / threads);
+            bytes = 4 * loaded_words(f->body), words = scheduled_words(f, NULL);
     if (shared * threads < chip->threads / 2)
-        return MAX(MIN(shared, fit), 1);
+        return MAX(MIN(shared, most_blocks(chip, threads, words)), 1);
     if (f->log2_ctas || !has_waiting_load(f))
         return 0;
-    int64_t bytes = 4 * loaded_words(f->body);
-    fit = most_blocks(chip, threads, scheduled_words(f, NULL) + access_words(f->body));
+    int64_t fit = most_blocks(chip, threads, words + access_words(f->body));
     bool is_enough = fit * threads >= chip->threads / 2 ||
                      bytes * fit * threads >= BYTES_IN_FLIGHT;
     return is_enough ? MIN(fit, MOST_BLOCKS) : 0;
@@ -219,7 +218,7 @@ blocks_wanted(const Func *f)
         return (int)blocks_of_loops(chip, f, threads);
     if (words > MANY_WORDS)
         return 1;
-    return has_dot ? 0 : (int)blocks_of_straight_code(chip, f, threads, words);
+    return has_dot ? 0 : (int)blocks_of_straight_code(chip, f, threads);
 }
 
 void
