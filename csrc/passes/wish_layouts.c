@@ -11,6 +11,7 @@
 #include "passes/layouts.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 enum {
     MAX_ROUNDS = 3, /* over a loop's body until its carried layouts settle */
@@ -19,6 +20,7 @@ enum {
     SPREAD_SHRINK = 4,  /* by what a row must be smaller than what it is spread over */
     HINT_BUDGET = 64,
     USES_BUDGET = 32,   /* of what a load feeds */
+    STRIDE_DEPTH = 16,  /* ops behind a pointer */
     MIN_STORE_RUN = 32, /* bytes: a sector of memory */
     MAX_VEC_BYTES = 16,
     MAX_LOG2_BYTES = 4, /* of them */
@@ -226,22 +228,66 @@ typedef struct Width {
         lines[MAX_LOG2_BYTES + 1]; /* that warps touch for so many elements, by log2 */
 } Width;
 
+/* The constant by which v grows from each element to the next along dim, in aligned runs of
+ * 1 << MAX_LOG2_BYTES of them; false: there is none, or it is not plain to see. */
+static bool
+stride_in_runs(FactTable *t, const Val *v, int dim, int depth, int64_t *c)
+{
+    enum { RUN = MAX_LOG2_BYTES };
+    const Op *o = v->def;
+    int64_t x, y;
+    if (!v->type->rank || facts_constancy(t, v, dim, RUN) >= RUN)
+        return *c = 0, true;
+    if (facts_contiguity(t, v, dim, RUN) >= RUN)
+        return *c = 1, true;
+    if (!o || !depth-- || !op_has(o, OPF_PURE))
+        return false;
+    if (o->op == OP_BROADCAST || o->op == OP_CAST)
+        return stride_in_runs(t, arg(o, 0), dim, depth, c);
+    if (o->op == OP_MUL && ir_const_as_int(arg(o, 1), &y) && llabs(y) <= LINE) {
+        bool is_known = stride_in_runs(t, arg(o, 0), dim, depth, &x) &&
+                        llabs(x) <= LINE;
+        *c = is_known ? x * y : 0;
+        return is_known;
+    }
+    if ((o->op != OP_ADD && o->op != OP_SUB && o->op != OP_ADDPTR) ||
+        !stride_in_runs(t, arg(o, 0), dim, depth, &x) ||
+        !stride_in_runs(t, arg(o, 1), dim, depth, &y))
+        return false;
+    *c = o->op == OP_SUB ? x - y : x + y;
+    return true;
+}
+
 /* An access of a warp costs as many steps as it touches lines of memory. Elements that a thread
- * has in a row come by one access where they lie side by side. Where only every second one is
- * wanted they come one by one, and each access touches as many lines as a vector would. */
+ * has in a row come by one access where they lie side by side. Where they lie apart they come one by one, and
+ * each access touches as many lines as a vector would; so do those of an atomic that adds fewer at a time. */
 static void
 count_lines(Wishes *s, const Op *o, int fastest, int vec, Width *w)
 {
-    Affine a;
+    bool is_atomic = o->op != OP_LOAD && o->op != OP_STORE;
     int64_t gap = 1, c;
-    if (!vec && affine_of(s->f, arg(o, 0), &a) && affine_const_stride(&a, fastest, &c))
-        gap = MIN(MAX(c < 0 ? -c : c, 1), LINE);
-    w->has_gaps |= gap > 1;
+    if (!vec && stride_in_runs(s->facts, arg(o, 0), fastest, STRIDE_DEPTH, &c))
+        gap = MIN(MAX(llabs(c), 1), LINE);
+    else if (!vec && is_atomic) /* at any addresses, in any layout */
+        return;
+    w->has_gaps |= gap > 1 || is_atomic;
     for (int v = 0; v <= MAX_LOG2_BYTES; v++) {
         int64_t bytes = (gap * WARP << v) * pointee_bytes(arg(o, 0)->type),
                 lines = MIN(MAX(bytes / LINE, 1), WARP);
         w->lines[v] += lines << (MAX_LOG2_BYTES - MIN(v, vec));
     }
+}
+
+/* log2 of the elements that an atomic may take at a time. */
+static int
+atomic_width(Wishes *s, const Op *o, int fastest)
+{
+    const Type *t = result(o, 0)->type;
+    int bytes = elem_info[t->elem].bytes, most = bytes;
+    if (o->op == OP_ATOMIC_RMW && ir_attr(o, ATTR_RMW) == RMW_ADD &&
+        elem_is_float(t->elem) && bytes <= 4)
+        most = s->c->opt.target.sm >= 90 ? MAX_VEC_BYTES : MAX(bytes, 4);
+    return facts_access_log2(s->facts, o, fastest, most);
 }
 
 static int
@@ -276,6 +322,8 @@ scan_accesses(Wishes *s, const Block *b, bool assign)
             int vec = facts_ragged_log2(s->facts, o, k.fastest, MAX_VEC_BYTES, &e);
             w->widest = MAX(w->widest, vec);
             count_lines(s, o, k.fastest, vec, w);
+        } else {
+            count_lines(s, o, k.fastest, atomic_width(s, o, k.fastest), w);
         }
     }
 }
