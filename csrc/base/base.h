@@ -250,6 +250,8 @@ enum {
     GRID_FEW = 1,  /* each multiprocessor gets one program at most */
     GRID_EVEN = 2, /* its first side is */
     GRID_LONG = 4, /* its first side is 16 at least: one program more costs little */
+    GRID_2 = 8, /* each multiprocessor gets 2 programs at most; GRID_2 << 1: 4; 8; 16 */
+    GRID_16 = GRID_2 << 3,
 };
 
 /* What ptxas has made of this kernel's products by warpgroups, and what was in the code that it

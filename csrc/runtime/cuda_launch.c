@@ -245,12 +245,13 @@ cuda_grid_facts(Cuda *cu, int device, const Grid *g)
     enum { LONG = 16 };
     CudaDevice d;
     char err[ERR_TEXT];
-    bool is_few = cuda_device(cu, device, &d, err) &&
-                  (int64_t)g->dim[0] * g->dim[1] <=
-                      d.n_multiprocessors / MAX(g->dim[2], 1);
+    int64_t layer = (int64_t)g->dim[0] * g->dim[1],
+            chip = cuda_device(cu, device, &d, err) ? d.n_multiprocessors : 0;
     bool is_long = g->dim[0] >= LONG && g->dim[0] < INT32_MAX;
-    return (is_few ? GRID_FEW : 0) | (g->dim[0] % 2 ? 0 : GRID_EVEN) |
-           (is_long ? GRID_LONG : 0);
+    unsigned facts = layer <= chip / MAX(g->dim[2], 1) ? GRID_FEW : 0;
+    for (unsigned fact = GRID_2, k = 2; fact <= GRID_16; fact <<= 1, k <<= 1)
+        facts |= layer <= k * chip / MAX(g->dim[2], 1) ? fact : 0;
+    return facts | (g->dim[0] % 2 ? 0 : GRID_EVEN) | (is_long ? GRID_LONG : 0);
 }
 
 Compiled *

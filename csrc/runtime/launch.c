@@ -284,7 +284,7 @@ launch_grid(Compiled **v, Call *c, const Launcher *l)
             return -1;
         g = &computed;
     }
-    if ((*v)->bin.asked) {
+    if ((*v)->bin.asked && (*v)->bin.target.kind == TARGET_CUDA) {
         Compiled *w = cuda_for_grid(*v, c, g);
         if (!w)
             return PyErr_Occurred() ? -1 : 0;
