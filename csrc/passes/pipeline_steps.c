@@ -17,7 +17,8 @@
  * the next iteration has landed for all, and everybody has read the last of the slot
  * that the next iteration's copies fill. The wait comes earlier, though, by one step
  * less than an iteration, so this is done only where a copy has more than one
- * iteration's time.
+ * iteration's time. Products of three terms have enough to do between their loads, and sum more than one
+ * step from zero.
  */
 #include "passes/layouts.h"
 #include "passes/pipeline.h"
@@ -218,7 +219,7 @@ pipeline_steps(const Pipelined *p)
         !find_source(body, arg(dot, 1), &s[1]))
         return false;
     dot_plan(p->f, dot, &plan);
-    if (!plan.is_mma || plan.operand[0] != arg(dot, 0)->type->elem)
+    if (!plan.is_mma || plan.n_terms > 1 || plan.operand[0] != arg(dot, 0)->type->elem)
         return false;
     int n_steps = arg(dot, 0)->type->shape[1] / mma_shape[plan.kind].k;
     if (n_steps < 2)

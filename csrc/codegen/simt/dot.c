@@ -17,13 +17,18 @@
  * Of a padded product (pad_blocks) the tiles and steps that lie in the padding alone are
  * left out: those whose first element, wherever the warp stands, is behind a true side.
  *
- * f32 as tf32: rounded to nearest first, the hardware would cut. Three terms: x = hi + lo,
- * both tf32; hi hi + hi lo + lo hi has nearly the precision of f32. Where hi is infinite or
- * NaN, the mixed terms are 0: what comes of it comes of hi hi, as without a split. Every lane
+ * f32 as tf32: rounded to nearest first, the hardware would cut. Every lane
  * rounds what it holds once a dot; a loop's invariant operand is rounded ahead of the loop. What moves
  * from threads that hold an element once to threads that hold copies is rounded before it moves.
+ *
+ * Three terms: x = hi + lo, both tf32; hi hi + hi lo + lo hi has nearly the precision of f32. The
+ * instruction does not round its sum but cuts it, so a few steps along k are summed from zero and join the
+ * accumulator by f32's addition. The mixed terms come first; a sum of them that is not finite becomes 0, as lo of
+ * what is infinite is no number: what comes of it comes of hi hi, as without a split.
  */
 #include "codegen/simt/dot.h"
+
+#include <math.h>
 
 Elem
 sim_work_elem(Elem acc)
@@ -56,8 +61,11 @@ sim_close_acc(Sim *s, const Op *o, Lv *acc)
 
 /* ---- operands -------------------------------------------------------------------- */
 
-/* Of an f32: high; low; high for products with the other's low one, which is finite. */
-enum { HIGH, LOW, MIXED, N_TERM };
+enum { HIGH, LOW, N_TERM }; /* of an f32; other words have HIGH alone */
+
+enum {
+    SPLIT_STEPS = 2
+}; /* along k, summed from zero: deeper ones have more words alive */
 
 /* One operand: its words in the instruction's order, made when first wanted. */
 typedef struct Fragments {
@@ -124,17 +132,18 @@ register_of(Fragments *f, int batch, int mn, int k)
     return (int)r;
 }
 
+/* x with what instructions read of it rounded: half of tf32's last place is added, with x's sign, and
+ * the instruction cuts the rest off. Two instructions, where cvt.rna.tf32 takes three and a predicate;
+ * infinities and NaNs stay, and subnormals are cut. */
 Lv
 sim_round_tf32(Sim *s, Lv x)
 {
     Ll *l = s->l;
-    if (s->m->round_tf32)
-        return s->m->round_tf32(l, x);
-    Lv w = LLVMBuildBitCast(l->b, x, l->i32, "");
-    Lv r = LLVMBuildAdd(l->b, w, ll_i32(l, 0x1000), "");
-    r = LLVMBuildAnd(l->b, r, ll_i32(l, ~0x1fff), "");
-    Lv is_nan = LLVMBuildFCmp(l->b, LLVMRealUNO, x, x, "");
-    return LLVMBuildBitCast(l->b, LLVMBuildSelect(l->b, is_nan, w, r, ""), l->f32, "");
+    Lv power = LLVMBuildAnd(l->b, LLVMBuildBitCast(l->b, x, l->i32, ""),
+                            ll_i32(l, (int32_t)0xff800000), ""); /* +-2^e, or 0 */
+    Lv half = LLVMConstReal(l->f32, 0x1p-11),
+       arg[3] = {LLVMBuildBitCast(l->b, power, l->f32, ""), half, x};
+    return ll_intrinsic(l, "llvm.fma", &l->f32, 1, arg, 3);
 }
 
 bool
@@ -182,23 +191,18 @@ packed_word(Fragments *f, int batch, int mn, int k)
     return sim_pack_word(s, t, elems, f->shape->kw);
 }
 
-/* x = high + low, both tf32. */
+/* x = high + low, to instructions that cut both. */
 static void
 split_tf32(Sim *s, Lv x, bool is_split, Lv *term)
 {
     LLVMBuilderRef b = s->l->b;
-    Lt i32 = s->l->i32;
     Lv hi = sim_round_tf32(s, x);
-    term[HIGH] = LLVMBuildBitCast(b, hi, i32, "");
+    term[HIGH] = LLVMBuildBitCast(b, hi, s->l->i32, "");
     if (!is_split)
         return;
-    Lv zero = LLVMConstNull(i32);
-    Lv magnitude = LLVMBuildAnd(b, term[HIGH], ll_i32(s->l, 0x7fffffff), "");
-    Lv finite = LLVMBuildICmp(b, LLVMIntSLT, magnitude, ll_i32(s->l, 0x7f800000), "");
-    Lv lo = sim_round_tf32(s, LLVMBuildFSub(b, x, hi, ""));
-    lo = LLVMBuildBitCast(b, lo, i32, "");
-    term[LOW] = LLVMBuildSelect(b, finite, lo, zero, "");
-    term[MIXED] = LLVMBuildSelect(b, finite, term[HIGH], zero, "");
+    hi = LLVMBuildAnd(b, term[HIGH], ll_i32(s->l, ~0x1fff), "");
+    hi = LLVMBuildBitCast(b, hi, s->l->f32, "");
+    term[LOW] = LLVMBuildBitCast(b, LLVMBuildFSub(b, x, hi, ""), s->l->i32, "");
 }
 
 /* The word whose first element is at (mn, k). */
@@ -319,20 +323,17 @@ begins_tile(const Tiles *k, int r)
 
 /* d: of the whole tile; an instruction of 8 rows takes one half after the other. */
 static void
-multiply_tile(Sim *s, Tiles *k, int r, int depth, Lv *d)
+multiply_tile(Sim *s, Tiles *k, int r, int depth, int term_a, int term_b, Lv *d)
 {
-    static const int terms[3][2] = {
-        {MIXED, LOW}, {LOW, MIXED}, {HIGH, HIGH}}; /* small ones first */
     const MmaShape *shape = &mma_shape[k->p->kind];
     Spot at = spot_of(k, r);
     int halves = k->m_bit ? 16 / shape->m : 1;
-    for (int t = 3 - k->p->n_terms; t < 3; t++)
-        for (int half = 0; half < halves; half++) {
-            Lv wa[MMA_MAX_WORDS], wb[MMA_MAX_WORDS];
-            fragment(&k->a, at.batch, at.row + 8 * half, depth, terms[t][0], wa);
-            fragment(&k->b, at.batch, at.col, depth, terms[t][1], wb);
-            s->m->mma(s->l, k->p->kind, d + 2 * half, wa, wb);
-        }
+    for (int half = 0; half < halves; half++) {
+        Lv wa[MMA_MAX_WORDS], wb[MMA_MAX_WORDS];
+        fragment(&k->a, at.batch, at.row + 8 * half, depth, term_a, wa);
+        fragment(&k->b, at.batch, at.col, depth, term_b, wb);
+        s->m->mma(s->l, k->p->kind, d + 2 * half, wa, wb);
+    }
 }
 
 /* Makes the words of all tiles for one step along k. */
@@ -378,6 +379,53 @@ join_parts(Sim *s, Lv *acc, Lv *part, int n)
     }
 }
 
+/* x, or 0 where it is infinite or no number. */
+static Lv
+finite_or_zero(Ll *l, Lv x)
+{
+    Lv size = ll_intrinsic(l, "llvm.fabs", &l->f32, 1, &x, 1);
+    Lv infinity = LLVMConstReal(l->f32, INFINITY);
+    Lv is_finite = LLVMBuildFCmp(l->b, LLVMRealOLT, size, infinity, "");
+    return LLVMBuildSelect(l->b, is_finite, x, LLVMConstNull(l->f32), "");
+}
+
+/* Three terms of a tile, of SPLIT_STEPS steps from depth on, into d. */
+static void
+split_tile(Sim *s, Tiles *k, int r, int depth, Lv d[4])
+{
+    static const int terms[3][2] = {{HIGH, LOW}, {LOW, HIGH}, {HIGH, HIGH}};
+    int end = depth + SPLIT_STEPS * k->step;
+    for (int i = 0; i < 4; i++)
+        d[i] = LLVMConstNull(s->l->f32);
+    for (int t = 0; t < 3; t++) {
+        for (int i = 0; i < 4 && t == 2; i++)
+            d[i] = finite_or_zero(s->l, d[i]);
+        for (int at = depth; at < end && has_step(k, at); at += k->step)
+            multiply_tile(s, k, r, at, terms[t][0], terms[t][1], d);
+    }
+}
+
+static void
+split_dot(Sim *s, const Op *o, const DotPlan *p)
+{
+    Tiles k = open_tiles(s, o, p);
+    Lv *acc = sim_open_acc(s, o), d[4];
+    int n_done = k.m_bit ? 4 : mma_shape[p->kind].d_regs;
+    for (int depth = 0; has_step(&k, depth); depth += SPLIT_STEPS * k.step)
+        for (int r = 0; r < sim_n_regs(result(o, 0)); r++) {
+            if (!begins_tile(&k, r))
+                continue;
+            int reg[4] = {r, r | k.n_bit, r | k.m_bit, r | k.n_bit | k.m_bit};
+            split_tile(s, &k, r, depth, d);
+            /* In smaller blocks two of them are one register. */
+            for (int i = 0; i < n_done; i++)
+                d[i] = LLVMBuildFAdd(s->l->b, acc[reg[i]], d[i], "");
+            for (int i = 0; i < n_done; i++)
+                acc[reg[i]] = d[i];
+        }
+    sim_close_acc(s, o, acc);
+}
+
 static void
 mma_dot(Sim *s, const Op *o, const DotPlan *p)
 {
@@ -401,7 +449,7 @@ mma_dot(Sim *s, const Op *o, const DotPlan *p)
             Lv d[4];
             for (int i = 0; i < 4; i++)
                 d[i] = acc[reg[i]];
-            multiply_tile(s, &k, r, depth, d);
+            multiply_tile(s, &k, r, depth, HIGH, HIGH, d);
             for (int i = 0; i < n_done; i++)
                 acc[reg[i]] = d[i];
         }
@@ -426,5 +474,8 @@ sim_dot(Sim *s, const Op *o)
     if (!s->m->has_mma(s->l, p.kind) || p.operand[0] != arg(o, 0)->type->elem ||
         p.operand[1] != arg(o, 1)->type->elem || !are_fragments(s, o, &p))
         sim_bad_layout(s, o);
-    mma_dot(s, o, &p);
+    if (p.n_terms > 1)
+        split_dot(s, o, &p);
+    else
+        mma_dot(s, o, &p);
 }

@@ -152,7 +152,6 @@ typedef struct Machine {
     Lv (*opaque)(
         Ll *l,
         Lv x); /* x, i32 or global pointer, unknown to the optimiser; may be NULL */
-    Lv (*round_tf32)(Ll *l, Lv x); /* float to nearest, ties away; NULL: bit tricks */
     /* 8 x 8 matrices of 16 bits, n = 1, 2 or 4 of them, as PTX's instructions of these names
      * deal them to lanes; offset is the lane's row. stmatrix, NULL: has_stmatrix
      * (analysis/target.c) is false of the target. */

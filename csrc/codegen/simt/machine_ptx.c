@@ -344,7 +344,6 @@ const Machine machine_ptx = {
     .f8_pair = ptx_f8_pair,
     .f8_of_pair = ptx_f8_of_pair,
     .opaque = ptx_opaque,
-    .round_tf32 = ptx_round_tf32,
     .ldmatrix = ptx_ldmatrix,
     .stmatrix = ptx_stmatrix,
     .trap_if = ptx_trap_if,

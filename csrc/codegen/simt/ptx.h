@@ -84,7 +84,6 @@ void ptx_mma(Ll *l, MmaKind k, Lv *d, Lv *a, Lv *b);
 Lv ptx_f8_pair(Ll *l, Elem e, Lv word, int i);
 Lv ptx_f8_of_pair(Ll *l, Elem e, Lv low, Lv high);
 Lv ptx_opaque(Ll *l, Lv x);
-Lv ptx_round_tf32(Ll *l, Lv x);
 void ptx_ldmatrix(Ll *l, Lv offset, int n, bool trans, Lv *out, const Loc *loc);
 void ptx_stmatrix(Ll *l, Lv offset, int n, bool trans, Lv *words, const Loc *loc);
 /* ptx_wgmma.c */

@@ -55,15 +55,6 @@ ptx_opaque(Ll *l, Lv x)
     return ll_asm(l, t, "mov.b64 $0, $1;", "=l,l", &x, 1, false);
 }
 
-Lv
-ptx_round_tf32(Ll *l, Lv x)
-{
-    if (!ptx_sm_at_least(l, 80))
-        unreachable(l->c);
-    Lv w = ll_asm(l, l->i32, "cvt.rna.tf32.f32 $0, $1;", "=r,f", &x, 1, false);
-    return LLVMBuildBitCast(l->b, w, l->f32, "");
-}
-
 void
 ptx_ldmatrix(Ll *l, Lv offset, int n, bool trans, Lv *out, const Loc *loc)
 {
