@@ -6,7 +6,8 @@
  *     M = [ vector | bank | row | rep ]       offset bits -> x
  *
  * has as vector the registers that both sides have, up to 16 bytes (extended to the 4
- * bytes of a bank by whatever there is, and beyond by registers of one side, widen). Rep are further common registers, taken out
+ * bytes of a bank by whatever there is, and beyond by registers of one side, widen). Words whose
+ * neighbour in the result comes from another lane have that one first (choose_neighbours). Rep are further common registers, taken out
  * when the buffer would be too large: each of their values is a pass of its own. With U
  * (and W) the span of vector, rep and the lanes that one phase of a store (load)
  * serves, a phase is free of conflicts iff span(row) meets U (W) in 0 only. Let C
@@ -145,29 +146,6 @@ is_too_large(const Conv *v, const Shared *h)
     return (int64_t)(v->elem_bits / 8) << (h->m - h->n_rep) > MAX_BUFFER_BYTES;
 }
 
-/* Vector, rep, and what fills the vector up to 4 bytes. */
-static void
-choose_units(const Conv *v, Shared *h)
-{
-    for (int j = 0; j < h->n_sreg; j++)
-        if (v->elem_bits << h->n_unit < 128 && is_common(v, h, j))
-            take_unit(h, j);
-    for (int j = h->n_sreg - 1; j >= 0; j--)
-        if (!is_taken(h, j) && is_common(v, h, j) && is_too_large(v, h)) {
-            h->rep[h->n_rep++] = j;
-            h->taken |= (Col)1 << j;
-        }
-    /* Narrower accesses move as many bytes a cycle, down to 4 each. */
-    while (v->elem_bits << h->n_unit > 32 && h->n_unit && is_too_large(v, h))
-        h->rep[h->n_rep++] = h->unit[--h->n_unit];
-    /* A store of 4 bytes saves as much as a load of 4 bytes; failing both, anything. */
-    for (int want = 0; want < 3; want++)
-        for (int j = 0; j < h->m && v->elem_bits << h->n_unit < 32; j++)
-            if (!is_taken(h, j) && (want == 2 || (want == 0 && is_src_reg(h, j)) ||
-                                    (want == 1 && only_dst_reg(v, h, j) >= 0)))
-                take_unit(h, j);
-}
-
 static int
 log2_bytes(const Conv *v, int n)
 {
@@ -216,6 +194,43 @@ is_of_one_side(const Conv *v, const Shared *h, int j, bool is_store)
     int log2 = log2_bytes(v, is_store ? n_loaded(v, h) : n_stored(h));
     bool is_reg = is_store ? is_src_reg(h, j) : only_dst_reg(v, h, j) >= 0;
     return is_reg && is_of_phase(is_store ? h->d_lane : h->s_lane, log2_phase(log2), j);
+}
+
+/* Neighbours in the result's registers come by one load, if they are words: tensor cores and wide stores take them
+ * as they lie then. Other registers that both sides have would be one access of each side, of words that
+ * go apart again, by a move each. */
+static void
+choose_neighbours(const Conv *v, Shared *h)
+{
+    for (int j = 0; j < h->m && v->elem_bits == 32; j++)
+        if (only_dst_reg(v, h, j) == 0 && !is_src_reg(h, j) &&
+            is_of_one_side(v, h, j, false))
+            take_unit(h, j);
+}
+
+/* Vector, rep, and what fills the vector up to 4 bytes. */
+static void
+choose_units(const Conv *v, Shared *h)
+{
+    choose_neighbours(v, h);
+    bool is_common_first = !h->n_unit;
+    for (int j = 0; j < h->n_sreg && is_common_first; j++)
+        if (v->elem_bits << h->n_unit < 128 && is_common(v, h, j))
+            take_unit(h, j);
+    for (int j = h->n_sreg - 1; j >= 0; j--)
+        if (!is_taken(h, j) && is_common(v, h, j) && is_too_large(v, h)) {
+            h->rep[h->n_rep++] = j;
+            h->taken |= (Col)1 << j;
+        }
+    /* Narrower accesses move as many bytes a cycle, down to 4 each. */
+    while (v->elem_bits << h->n_unit > 32 && h->n_unit && is_too_large(v, h))
+        h->rep[h->n_rep++] = h->unit[--h->n_unit];
+    /* A store of 4 bytes saves as much as a load of 4 bytes; failing both, anything. */
+    for (int want = 0; want < 3; want++)
+        for (int j = 0; j < h->m && v->elem_bits << h->n_unit < 32; j++)
+            if (!is_taken(h, j) && (want == 2 || (want == 0 && is_src_reg(h, j)) ||
+                                    (want == 1 && only_dst_reg(v, h, j) >= 0)))
+                take_unit(h, j);
 }
 
 /* The vector of one side, up to 16 bytes, by registers that lanes of the other have: as many

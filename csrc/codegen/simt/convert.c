@@ -85,12 +85,14 @@ through_shuffles(Sim *s, const Op *o, const ConvPlan *p)
 
 /* ---- shared memory --------------------------------------------------------------------------- */
 
-/* Byte offset of access i: (at ^ xor) elements, then at bytes `base`. */
+/* Byte offset of access i: (at ^ xor) elements, then at bytes `base`. What meets no bit of a thread's is the
+ * address's constant, so that few numbers differ by more. */
 static Lv
 access_offset(Sim *s, const ConvPlan *p, Lv at, Col moving, Col by, int base)
 {
-    Lv index = sim_xor(s, at, moving, by);
-    return sim_shared_offset(s, index, 1 << p->log2_elem_bytes, base);
+    Lv index = sim_xor(s, at, moving, by & moving);
+    int more = (int)(by & ~moving) << p->log2_elem_bytes;
+    return sim_shared_offset(s, index, 1 << p->log2_elem_bytes, base + more);
 }
 
 static void
