@@ -17,12 +17,25 @@
 
 enum { WALK_BUDGET = 256 };
 
+/* What the last iteration of the loop handed on as v; NULL: v is no such value. */
+static const Val *
+carried_from(const Val *v)
+{
+    const Op *loop = v->block ? v->block->owner : NULL;
+    return loop && loop->op == OP_FOR && v->index ? arg(v->block->last, v->index - 1)
+                                                  : NULL;
+}
+
 bool
 comes_from_dot(const Val *v, int *budget)
 {
     const Op *o = v->def;
-    if (!o || !v->type->rank || --*budget < 0)
+    if (!v->type->rank || --*budget < 0)
         return false;
+    if (!o) {
+        const Val *from = carried_from(v);
+        return from && comes_from_dot(from, budget);
+    }
     if (o->op == OP_DOT)
         return true;
     if (!op_has(o, OPF_ELEM) && o->op != OP_CONVERT && o->op != OP_TRANS &&
