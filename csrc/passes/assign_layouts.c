@@ -6,7 +6,8 @@
  *                     less where one of them takes every second element (count_lines)
  *     dot             the accumulator fragments of the tensor core, else blocked
  *     reduce          the operand's, sliced;  shape ops: through the algebra
- *     elementwise     the first operand's that has a wish
+ *     elementwise     the first operand's that has a wish; a product's sum goes first where
+ *                     the result becomes a factor of another product
  *     cheap           none: constants, splats, aranges and what is computed of them
  *     carried by a loop   the initial value's; if the body yields another, that one, until
  *                     it settles; cheap all around: what the accesses want that it reaches

@@ -34,6 +34,7 @@ typedef struct Wish {
     const Layout *layout; /* NULL, &layouts_any, or interned */
     bool gives_way;       /* made by broadcast: gives way to any other */
     int cost;             /* of making a cheap value again */
+    bool is_sum;          /* a product's sum lies so */
 } Wish;
 
 struct Wishes {
@@ -398,7 +399,7 @@ wishes_gives_way(const Wishes *s, const Val *v)
 static void
 set_wish(Wishes *s, const Val *v, const Layout *l, bool gives_way)
 {
-    *wish(s, v) = (Wish){is_block(v) ? l : NULL, gives_way, 0};
+    *wish(s, v) = (Wish){.layout = is_block(v) ? l : NULL, .gives_way = gives_way};
 }
 
 int
@@ -488,13 +489,42 @@ first_wish(Wishes *s, const Op *o, int first)
     return weak;
 }
 
+/* Is v, perhaps after some arithmetic, a factor of a product? */
+static bool
+is_factor(const Val *v, int *budget)
+{
+    for (const Use *u = v->uses; u && --*budget >= 0; u = u->next) {
+        const Op *o = u->user;
+        if (o->op == OP_DOT ? u - o->args < 2
+                            : op_has(o, OPF_ELEM) && o->n_results == 1 &&
+                                  is_factor(result(o, 0), budget))
+            return true;
+    }
+    return false;
+}
+
+/* In a chain of products what meets their sums lies as they do: it moves once, and not each sum. */
+static const Wish *
+elementwise_wish(Wishes *s, const Op *o)
+{
+    const Wish *w = first_wish(s, o, 0);
+    for (int i = 0; i < o->n_args; i++) {
+        const Wish *sum = wish(s, arg(o, i));
+        int budget = HINT_BUDGET;
+        if (sum->is_sum && w->layout != sum->layout && is_factor(result(o, 0), &budget))
+            return sum;
+    }
+    return w;
+}
+
 static void
 wish_elementwise(Wishes *s, const Op *o)
 {
     const Val *r = o->results[0];
-    const Wish *w = first_wish(s, o, 0);
+    const Wish *w = elementwise_wish(s, o);
     if (w) {
         set_wish(s, r, w->layout, w->gives_way);
+        wish(s, r)->is_sum = w->is_sum;
         return;
     }
     int cost = wishes_weight(o);
@@ -503,7 +533,7 @@ wish_elementwise(Wishes *s, const Op *o)
     if (cost >= CHEAP_BUDGET)
         set_wish(s, r, hinted(s, r), false);
     else
-        *wish(s, r) = (Wish){&layouts_any, false, cost};
+        *wish(s, r) = (Wish){.layout = &layouts_any, .cost = cost};
 }
 
 /* With effects it runs even if nobody wants what it gives, so it is never cheap; nor is it
@@ -530,7 +560,7 @@ wish_shape_op(Wishes *s, const Op *o)
     if (!is_block(o->results[0]))
         return; /* a reshape to a scalar */
     if (w->layout == &layouts_any)
-        *wish(s, o->results[0]) = (Wish){&layouts_any, false, w->cost};
+        *wish(s, o->results[0]) = (Wish){.layout = &layouts_any, .cost = w->cost};
     else
         set_wish(s, o->results[0], layouts_result(s->c, o, w->layout),
                  w->gives_way || o->op == OP_BROADCAST);
@@ -672,7 +702,8 @@ copy_wishes(Wishes *s, Val *const *to, const Op *from, int first)
     for (int i = first; i < from->n_args; i++) {
         const Val *v = arg(from, i);
         *wish(s, to[i - first]) = is_block(v) && wishes_is_spread(s, v)
-                                      ? (Wish){&layouts_any, false, wish(s, v)->cost}
+                                      ? (Wish){.layout = &layouts_any,
+                                               .cost = wish(s, v)->cost}
                                       : *wish(s, v);
     }
 }
@@ -742,7 +773,7 @@ look_at_op(Wishes *s, const Op *o)
     switch (o->op) {
     case OPS(OP_CONST, OP_ARANGE, OP_SPLAT):
         if (is_block(o->results[0]))
-            *wish(s, o->results[0]) = (Wish){&layouts_any, false, 1};
+            *wish(s, o->results[0]) = (Wish){.layout = &layouts_any, .cost = 1};
         return;
     case OPS_INDEX: wish_shape_op(s, o); return;
     case OP_JOIN:
@@ -787,7 +818,10 @@ look_at_op(Wishes *s, const Op *o)
         for (int i = 0; i < o->n_results; i++)
             set_wish(s, o->results[i], l, false);
         return;
-    case OP_DOT: set_wish(s, o->results[0], acc_layout(s, o), false); return;
+    case OP_DOT:
+        set_wish(s, o->results[0], acc_layout(s, o), false);
+        wish(s, o->results[0])->is_sum = true;
+        return;
     case OP_GATHER:
         l = wish(s, arg(o, 1))->layout;
         if (l == &layouts_any)
