@@ -489,15 +489,19 @@ first_wish(Wishes *s, const Op *o, int first)
     return weak;
 }
 
-/* Is v, perhaps after some arithmetic, a factor of a product? */
+/* Is v, perhaps after some arithmetic or a loop, a factor of a product? */
 static bool
 is_factor(const Val *v, int *budget)
 {
     for (const Use *u = v->uses; u && --*budget >= 0; u = u->next) {
-        const Op *o = u->user;
-        if (o->op == OP_DOT ? u - o->args < 2
-                            : op_has(o, OPF_ELEM) && o->n_results == 1 &&
-                                  is_factor(result(o, 0), budget))
+        const Op *o = u->user, *loop = o->block->owner;
+        int i = (int)(u - o->args);
+        const Val *next = NULL;
+        if (op_has(o, OPF_ELEM) && o->n_results == 1)
+            next = result(o, 0);
+        if (o->op == OP_YIELD && loop->op == OP_FOR)
+            next = result(loop, i);
+        if ((o->op == OP_DOT && i < 2) || (next && is_factor(next, budget)))
             return true;
     }
     return false;

@@ -63,3 +63,58 @@ def test_moves_are_rounded() -> None:
     left = right = 32 * 32 // 64  # words of a thread of two warps
     half_added = c.asm["ptx"].count("0f3A000000")  # of the last place, to round
     assert 0 < half_added <= products * (left + right)
+
+
+@tegula.jit
+def series_kernel(
+    x_ptr, y_ptr, N: tl.constexpr, STEPS: tl.constexpr, P: tl.constexpr = "tf32"
+):
+    r = tl.arange(0, N)
+    at = r[:, None] * N + r[None, :]
+    x = tl.load(x_ptr + at)
+    t = x
+    s = x
+    for _ in range(STEPS):
+        t = tl.dot(t, x, input_precision=P)
+        s += t
+    tl.store(y_ptr + at, tl.dot(s, s, input_precision=P))
+
+
+@pytest.mark.parametrize("warps", [1, 2, 4])
+@pytest.mark.parametrize("precision", ["tf32", "tf32x3", "ieee"])
+def test_a_loop_hands_on_sums(precision: str, warps: int) -> None:
+    n, steps = 32, 3
+    x, y = signed_permutation(n), np.zeros((n, n), np.float32)
+    options = {"N": n, "STEPS": steps, "P": precision, "num_warps": warps}
+    with tegula.knobs.runtime.scope():
+        tegula.knobs.runtime.target = "emu:sm_90a"
+        series_kernel[(1,)](x, y, **options)
+    s = sum(np.linalg.matrix_power(x, i) for i in range(1, steps + 2))
+    assert np.array_equal(y, s @ s)
+
+
+def test_nothing_moves_inside_of_the_loop() -> None:
+    """The sum stays as the left operand, and what is added to it lies as it does."""
+    options = {"N": 32, "STEPS": 8, "num_warps": 2}
+    c = series_kernel.compile("*fp32:16", "*fp32:16", target="cuda:sm_80", **options)
+    loop = c.asm["simt"].split(" = for ")[1].split("yield")[0]
+    assert loop.count("dot ") == 1 and "convert_layout" not in loop
+
+
+def test_pairs_of_words_are_loaded() -> None:
+    """A right operand's words of one instruction come side by side."""
+    options = {"N": 64, "STEPS": 1, "num_warps": 2}
+    c = powers_kernel.compile("*fp32:16", "*fp32:16", target="cuda:sm_80", **options)
+    moved = [o for o in c.asm["simt"].splitlines() if "dot %" in o]
+    assert len(moved) == 3
+    assert (
+        c.asm["ptx"].count("ld.shared.v2.b32") == 64 * 64 // 32 // 2
+    )  # of the second one
+
+
+def test_three_terms_are_summed_in_f32() -> None:
+    """Each 16 elements along k join every accumulator by an addition."""
+    options = {"N": 32, "STEPS": 1, "P": "tf32x3", "num_warps": 1}
+    c = series_kernel.compile("*fp32:16", "*fp32:16", target="cuda:sm_80", **options)
+    sums, halves, products = 32 * 32 // 32, 2, 2
+    assert c.asm["ptx"].count("abs.f32") == products * halves * sums  # is it finite?
