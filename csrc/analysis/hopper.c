@@ -272,11 +272,11 @@ hopper_dot(Func *f, const Op *dot, DotPlan *p)
 int
 hopper_blocks(const Func *f, int warps, int words, int64_t shared)
 {
-    enum { RESERVED = 1 << 10, OTHERS = 56 };
+    enum { OTHERS = 56 };
     int64_t all = (int64_t)chip_of(f->c->opt.target.sm)->sm_kb << 10;
     int threads = 32 * warps;
     int64_t by_registers = CHIP_REGISTERS / ((int64_t)threads * (words + OTHERS)),
-            by_shared = all / (shared + RESERVED);
+            by_shared = all / (shared + CHIP_BLOCK_SHARED);
     return (int)MAX(MIN(by_registers, by_shared), 1);
 }
 

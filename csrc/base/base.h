@@ -243,7 +243,11 @@ typedef struct Chip { /* chips.def says what each column is */
 } Chip;
 /* The row of sm; the row before where it has none: an emulator may be of any number. */
 const Chip *chip_of(int sm);
-enum { CHIP_REGISTERS = 64 << 10 }; /* of a multiprocessor, on every chip there is */
+enum {
+    CHIP_REGISTERS = 64 << 10, /* of a multiprocessor, on every chip there is */
+    CHIP_BLOCK_SHARED =
+        1 << 10, /* bytes of shared memory that each block costs besides its own */
+};
 
 /* What a compile may ask of a launch's grid. */
 enum {

@@ -57,9 +57,8 @@ enum {
     SPARE_WORDS = 14,      /* with which ptxas starts all loads before it uses any */
     FEW_ADDRESS_WORDS = 8, /* the least with which nothing spills */
     MOST_PHASES = 3,
-    MANY_LOADED = 96,       /* bytes a thread, of which ptxas holds some back */
-    BLOCK_SHARED = 1 << 10, /* bytes that the chip takes for each block */
-    MANY_WORDS = 192,       /* of a thread, from which on ptxas may give up and spill */
+    MANY_LOADED = 96, /* bytes a thread, of which ptxas holds some back */
+    MANY_WORDS = 192, /* of a thread, from which on ptxas may give up and spill */
 };
 
 static bool
@@ -217,7 +216,8 @@ blocks_of_loops(const Chip *chip, Func *f, int64_t threads)
 static int64_t
 blocks_of_straight_code(const Chip *chip, const Func *f, int64_t threads)
 {
-    int64_t shared = ((int64_t)chip->sm_kb << 10) / (ir_shared_bytes(f) + BLOCK_SHARED),
+    int64_t shared = ((int64_t)chip->sm_kb << 10) /
+                     (ir_shared_bytes(f) + CHIP_BLOCK_SHARED),
             bytes = 4 * loaded_words(f->body), words = scheduled_words(f, NULL);
     if (shared * threads < chip->threads / 2)
         return MAX(MIN(shared, most_blocks(chip, threads, words)), 1);

@@ -6,8 +6,8 @@
  *
  * An op takes the lowest bytes that are neither live nor perhaps still being read
  * (shared_walk.c), while the total stays under a soft limit: so places alternate and need no
- * barrier in front. Beyond the limit it shares bytes with what is still being read, and
- * `barriers` puts a barrier there.
+ * barrier in front. Beyond the limit it does where as many blocks fit on a multiprocessor, or shares bytes
+ * with what is still being read, and `barriers` puts a barrier there.
  *
  * Rule 1: programs on a cluster share no places: another block may send before this one has
  *         read. Each exchange has an mbarrier behind all places.
@@ -58,6 +58,27 @@ room(const SharedWalk *w, const InUse *u)
     return MAX(0, p->limit - end);
 }
 
+/* The blocks that share a multiprocessor with places up to `end`. */
+static int64_t
+n_blocks(const Func *f, int end)
+{
+    int64_t all = (int64_t)chip_of(f->c->opt.target.sm)->sm_kb << 10;
+    return all / (end + CHIP_BLOCK_SHARED);
+}
+
+/* Bytes that nobody reads any more cost less than a barrier, but not a block of a multiprocessor. */
+static int
+find_place(const SharedWalk *w, const InUse *u, int size, int align)
+{
+    const Placing *p = w->data;
+    int fresh = find_gap(u, size, align, true), least = find_gap(u, size, align, false),
+        end = MAX(p->end, fresh + size);
+    bool fits = end <= p->limit &&
+                (end <= MAX(SOFT_LIMIT, p->end) ||
+                 n_blocks(w->f, end) == n_blocks(w->f, MAX(p->end, least + size)));
+    return fits ? fresh : least;
+}
+
 static void
 place_op(SharedWalk *w, Op *o, const InUse *u)
 {
@@ -73,9 +94,7 @@ place_op(SharedWalk *w, Op *o, const InUse *u)
     if (w->f->log2_ctas) {
         at = round_up(p->end, k.align);
     } else {
-        at = find_gap(u, size, k.align, true);
-        if (at + size > MIN(p->limit, MAX(SOFT_LIMIT, p->end)))
-            at = find_gap(u, size, k.align, false);
+        at = find_place(w, u, size, k.align);
     }
     p->end = MAX(p->end, at + size);
     if (p->end > p->limit)
