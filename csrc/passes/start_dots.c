@@ -104,12 +104,13 @@ passes_open(const Op *o)
             (op_has(o, OPF_ELEM) || !o->n_args || o->op == OP_SPLAT));
 }
 
-/* May o change places with a product whose operands last, and with moves? */
+/* May o change places with a product whose operands last, and with moves? What fills rings is another
+ * role's soon. */
 static bool
 may_swap(const Op *o)
 {
     return o->op == OP_CONVERT || is_plain_load(o) || o->op == OP_SHARED_VIEW ||
-           o->op == OP_MBAR_WAIT || (op_has(o, OPF_PURE) && !o->n_regions);
+           is_of_ring(o) || (op_has(o, OPF_PURE) && !o->n_regions);
 }
 
 static bool
@@ -140,7 +141,7 @@ let_others_follow(Func *f, Op *dot)
     map_put(&wanted, dot, 0, dot);
     Op *o = dot, *behind = dot->next, *next;
     for (; o->prev && may_swap(o->prev); o = o->prev)
-        if (has_user_in(o->prev, &wanted) || o->prev->op == OP_MBAR_WAIT)
+        if (has_user_in(o->prev, &wanted) || is_of_ring(o->prev))
             map_put(&wanted, o->prev, 0, o->prev);
     for (; o != dot; o = next) {
         next = o->next;
