@@ -175,6 +175,8 @@ bool hopper_grid_is(Func *f, unsigned what);
 bool comes_from_load(const Val *v);
 /* Words of a thread that all accumulators of one block's products have, the most there are. */
 int64_t acc_words(const Block *b);
+/* Words of a thread in the sums that threads, not products, add to in loops: acc += a @ b * scale. */
+int64_t own_sum_words(const Func *f);
 /* About how many blocks of so many warps are resident together that keep so many words in a thread's
  * registers through their loop, and so many bytes of shared memory. */
 int hopper_blocks(const Func *f, int warps, int words, int64_t shared);

@@ -264,8 +264,15 @@ roles_refusal(Func *f)
                          : NULL;
 }
 
-/* Words of a thread in the sums that threads, not products, add to in loops: acc += a @ b * scale. */
-static int64_t
+/* Is v a product that what it is added to becomes the sum of (fuse_dot)? */
+static bool
+is_added_by_itself(const Val *v)
+{
+    const Op *o = v->def;
+    return o && o->op == OP_DOT && !elem_is_f8(arg(o, 0)->type->elem);
+}
+
+int64_t
 own_sum_words(const Func *f)
 {
     int64_t bytes = 0;
@@ -273,8 +280,9 @@ own_sum_words(const Func *f)
         for (int i = 1; o->op == OP_FOR && i < o->regions[0]->n_args; i++) {
             const Val *at = o->regions[0]->args[i];
             const Op *next = arg(o->regions[0]->last, i - 1)->def;
+            int own = next && next->op == OP_ADD && arg(next, 1) == at;
             if (at->type->rank == 2 && next && next->op == OP_ADD &&
-                (arg(next, 0) == at || arg(next, 1) == at))
+                arg(next, own) == at && !is_added_by_itself(arg(next, 1 - own)))
                 bytes += ty_numel(at->type) * ty_bytes(at->type);
         }
     return bytes / (4 * 32 * f->team_warps);

@@ -7,7 +7,8 @@
  * them, beside what it computes. Four warps then spill, or do one product after the other;
  * eight have the registers of one program more, which does not fit beside it anyhow. Of chained
  * products 128 words are as many: 128 x 64 at D = 64 spills by four, and ran on an H200 at 418
- * TFLOP/s, by eight at 468; 128 x 128 x 64 of a product alone has 763 by four and 758 by eight.
+ * TFLOP/s, by eight at 468; 128 x 128 x 64 of a product alone has 763 by four and 758 by eight. Sums that threads
+ * add to themselves (float8 with scales of blocks) are in registers beside the accumulator.
  *
  * Rule 1: how many warps run a program shows in nothing but time: assembly that has effects or
  *         reads a thread's number, and a kernel that launchers start who know what was asked for
@@ -53,7 +54,8 @@ static bool
 has_many_words(const Func *f)
 {
     int64_t words = acc_words(f->body);
-    return words > MANY_WORDS || (words == MANY_WORDS && has_chained_dot(f->body));
+    return words + own_sum_words(f) > MANY_WORDS ||
+           (words == MANY_WORDS && has_chained_dot(f->body));
 }
 
 void
