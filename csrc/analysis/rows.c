@@ -4,7 +4,7 @@
  *     store dot(x, y), pid * 128 + r < M       ... and nobody stores what was made of them
  *
  * Forward from the load with the dim that the rows are: an elementwise op, a product's own side
- * and a sum along another dim leave them where they are; a store must mask them. Whatever else sees
+ * and a sum along another dim leave them where they are; a store, or an atomic, must mask them. Whatever else sees
  * them, an address above all, wants them as they are.
  *
  * The same walk finds where the rows end that somebody wants: by the mask of the first store that it
@@ -163,10 +163,13 @@ follow_use(Rows *w, const Use *u, int dim)
     case OP_FOR: follow_carried(w, o, i - 3, dim); return;
     case OP_YIELD: follow_carried(w, o->block->owner, i, dim); return;
     case OP_STORE: w->ok = w->ok && is_masked(w, o, i, dim); return;
+    case OP_ATOMIC_RMW:
+        w->ok = w->ok && is_masked(w, o, i, dim) && !result(o, 0)->uses;
+        return;
     case OPS(OPS_VALUES, OP_RESHAPE, OP_JOIN, OP_SPLIT, OP_CAT, OP_RESIZE, OPS_ELEM,
-             OP_LOAD, OP_ATOMIC_RMW, OP_ATOMIC_CAS, OPS_TENSOR, OP_SCAN, OP_GATHER,
-             OP_HISTOGRAM, OPS_FOREIGN, OP_WHILE, OP_IF, OP_CONDITION, OP_RETURN,
-             OPS_NOTES, OPS_THREADS):
+             OP_LOAD, OP_ATOMIC_CAS, OPS_TENSOR, OP_SCAN, OP_GATHER, OP_HISTOGRAM,
+             OPS_FOREIGN, OP_WHILE, OP_IF, OP_CONDITION, OP_RETURN, OPS_NOTES,
+             OPS_THREADS):
         w->ok = w->ok && op_has(o, OPF_ELEM) && op_has(o, OPF_PURE);
         if (w->ok)
             follow_elementwise(w, o, dim);

@@ -161,12 +161,28 @@ synchronises(const Op *o)
            o->op == OP_INLINE_ASM_IO || o->op == OP_EXTERN_IO;
 }
 
+static bool
+copies_in(const Others *k)
+{
+    return k->o->op == OP_TILE_LOAD || k->o->op == OP_LOAD;
+}
+
+/* An atomic whose result nobody looks at waits for nothing, so no load comes behind what another program
+ * has done before. What was loaded in front of it has been read by then; what is stored there has to be
+ * in memory. */
+static bool
+only_adds(const Op *o)
+{
+    return o->op == OP_ATOMIC_RMW && !result(o, 0)->uses;
+}
+
 /* May `other` have to be ordered with the copies of k->o? */
 static bool
 conflicts(const Others *k, const Op *other)
 {
-    bool is_load = k->o->op == OP_TILE_LOAD || k->o->op == OP_LOAD;
-    bool writes = other->op == OP_STORE || other->op == OP_TILE_STORE,
+    bool is_load = copies_in(k);
+    bool writes = other->op == OP_STORE || other->op == OP_TILE_STORE ||
+                  only_adds(other),
          reads = other->op == OP_LOAD || other->op == OP_TILE_LOAD;
     if (other == k->o || other == k->instead || (!writes && !(reads && !is_load)))
         return false;
@@ -180,7 +196,8 @@ look_at_others(Others *k, const Block *b, bool in_while)
 {
     for (const Op *o = b->first; o; o = o->next) {
         bool may_wait = in_while && op_has(o, OPF_READS);
-        if (synchronises(o) || may_wait || conflicts(k, o))
+        bool orders = synchronises(o) && !(copies_in(k) && only_adds(o));
+        if (orders || may_wait || conflicts(k, o))
             k->meets = true;
         for (int i = 0; i < o->n_regions; i++)
             look_at_others(k, o->regions[i], in_while || o->op == OP_WHILE);
