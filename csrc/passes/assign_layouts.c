@@ -166,7 +166,10 @@ is_remade(Assign *s, const Val *v)
     const Op *o = v->def;
     if (!o || !wishes_of(s->wishes, v))
         return false;
-    if (wishes_any(s->wishes, v) || o->op == OP_EXPAND || o->op == OP_BROADCAST)
+    bool is_repeated = o->op == OP_RESHAPE && arg(o, 0)->def &&
+                       arg(o, 0)->def->op == OP_BROADCAST; /* narrow_loads */
+    if (wishes_any(s->wishes, v) || o->op == OP_EXPAND || o->op == OP_BROADCAST ||
+        is_repeated)
         return true;
     if (o->op == OP_CAST && ty_bits(arg(o, 0)->type) < ty_bits(v->type))
         return true;

@@ -19,10 +19,15 @@
  *
  * What is computed of %s and of nothing else that differs by rows is computed of %v.
  *
+ * The scale of a block of float8 is one number for all columns of a tile, or one for many. Threads have the
+ * columns of a product's result in many registers, so what it is multiplied by is narrowed, too: a row whose
+ * elements are all one number is loaded as that number.
+ *
  * Rule 1: every 2^k-th element of a value is computed again, of ops that threads do alike and of what
  *         loops carry. Nothing is loaded twice.
- * Rule 2: a part of a side is narrowed only where an operand of a product is computed from the
- *         load: others lie as their neighbours do, and copies of them would have to be moved. A
+ * Rule 2: a part of a side is narrowed only where an operand of a product is computed from the load, or a row
+ *         meets a product's result: others lie as their neighbours do, and copies of them would have to be
+ *         moved. What loops carry as a row of several numbers would be moved to a result, too. A
  *         whole side is narrowed for all: any layout of a broadcast is one of its operand, too.
  */
 #include "passes/passes.h"
@@ -35,6 +40,7 @@ typedef struct Narrow {
     FactTable *facts;
     Map made; /* Part -> the new value */
     int log2;
+    bool is_number; /* all elements are one, which is a scalar then */
 } Narrow;
 
 typedef struct Part {
@@ -46,6 +52,8 @@ static const Type *
 part_type(const Narrow *n, const Type *t, int dim)
 {
     int32_t shape[MAX_RANK];
+    if (n->is_number)
+        return ty_element(n->f->c, t);
     memcpy(shape, t->shape, sizeof shape);
     shape[dim] >>= n->log2;
     return ty_with_shape(n->f->c, t, t->rank, shape);
@@ -80,6 +88,12 @@ operand_dim(const Op *o, int dim)
 }
 
 static bool
+is_view(const Op *o)
+{
+    return o->op == OP_EXPAND || o->op == OP_TRANS || o->op == OP_BROADCAST;
+}
+
+static bool
 can_narrow(const Val *v, int dim, int depth, Map *seen)
 {
     const Op *o = v->def, *loop = carrier(v);
@@ -94,8 +108,7 @@ can_narrow(const Val *v, int dim, int depth, Map *seen)
         return false;
     if (o->op == OP_CONST || o->op == OP_SPLAT || o->op == OP_ARANGE)
         return true;
-    bool is_view = o->op == OP_EXPAND || o->op == OP_TRANS || o->op == OP_BROADCAST;
-    if (!is_view && !is_alike(o))
+    if (!is_view(o) && !is_alike(o))
         return false;
     int of = operand_dim(o, dim);
     for (int i = 0; i < o->n_args; i++)
@@ -112,6 +125,8 @@ narrow_arange(Narrow *n, Build *b, const Op *o)
 {
     Val *few = ir_arange(b, 0, result(o, 0)->type->shape[0] >> n->log2);
     int64_t start = ir_attr(o, ATTR_START);
+    if (n->is_number)
+        return ir_const_int(b, part_type(n, result(o, 0)->type, 0), start);
     Val *x = ir_bin(b, OP_MUL, few, ir_const_int(b, few->type, 1LL << n->log2));
     return start ? ir_bin(b, OP_ADD, x, ir_const_int(b, x->type, start)) : x;
 }
@@ -173,10 +188,12 @@ narrow_op(Narrow *n, Op *o, int dim)
     if (ir_is_const(result(o, 0), &bits))
         return ir_const_bits(&b, t, bits);
     if (o->op == OP_SPLAT)
-        return ir_splat(&b, arg(o, 0), t->rank, t->shape);
+        return n->is_number ? arg(o, 0) : ir_splat(&b, arg(o, 0), t->rank, t->shape);
+    if (n->is_number && is_view(o))
+        return narrow(n, arg(o, 0), operand_dim(o, dim));
     if (o->op == OP_ARANGE)
         return narrow_arange(n, &b, o);
-    Val *shifted = narrow_shift(n, &b, o);
+    Val *shifted = n->is_number ? NULL : narrow_shift(n, &b, o);
     if (shifted)
         return shifted;
     Map parts = {.a = n->f->c->arena};
@@ -193,7 +210,7 @@ narrow(Narrow *n, Val *v, int dim)
 {
     Part part = {v, dim};
     Val *known = map_get(&n->made, &part, sizeof part);
-    if (known || v->type->shape[dim] == 1)
+    if (known || (v->type->shape[dim] == 1 && !n->is_number))
         return known ? known : v;
     Op *loop = carrier(v);
     if (loop)
@@ -234,6 +251,50 @@ reaches_dot(const Val *v, int depth, int *budget)
     return false;
 }
 
+/* Is v a product's result, or computed of one? */
+static bool
+is_of_product(const Val *v, int depth)
+{
+    const Op *o = v->def;
+    if (!o || !depth)
+        return false;
+    bool is_it = o->op == OP_DOT;
+    for (int i = 0; i < o->n_args && !is_it && is_alike(o); i++)
+        is_it = is_of_product(arg(o, i), depth - 1);
+    return is_it;
+}
+
+/* Is something elementwise computed of v and of a product's result? */
+static bool
+meets_product(const Val *v, int depth, int *budget)
+{
+    enum { NEAR = 4 };
+    for (const Use *u = v->uses; u && depth && --*budget >= 0; u = u->next) {
+        const Op *o = u->user;
+        if (!is_view(o) && !is_alike(o))
+            continue;
+        for (int i = 0; i < o->n_args; i++)
+            if (arg(o, i) != v && is_of_product(arg(o, i), NEAR))
+                return true;
+        if (meets_product(result(o, 0), depth - 1, budget))
+            return true;
+    }
+    return false;
+}
+
+/* Does a loop carry what v is computed of? */
+static bool
+is_carried(const Val *v, int *budget)
+{
+    const Op *o = v->def;
+    if (!v->type->rank)
+        return false;
+    bool is_it = !o || --*budget < 0;
+    for (int i = 0; !is_it && i < o->n_args; i++)
+        is_it = is_carried(arg(o, i), budget);
+    return is_it;
+}
+
 /* log2 of how often each element stands along dim, as its pointer and mask say; 0 as well
  * where has_runs is false and not all along dim are the same. */
 static int
@@ -251,11 +312,15 @@ log2_copies(FactTable *facts, const Op *o, int dim, bool has_runs)
 }
 
 static Op *
-narrow_load(FactTable *facts, Map *wide, Op *o, int dim, int log2)
+narrow_load(FactTable *facts, Map *wide, Op *o, int dim, int log2, bool is_number)
 {
     Func *f = o->block->func;
     Build b = {.f = f, .block = o->block, .before = o, .loc = o->loc};
-    Narrow n = {.f = f, .facts = facts, .log2 = log2, .made = {.a = f->c->arena}};
+    Narrow n = {.f = f,
+                .facts = facts,
+                .log2 = log2,
+                .made = {.a = f->c->arena},
+                .is_number = is_number};
     Val *args[3], *old = result(o, 0);
     for (int i = 0; i < o->n_args; i++)
         args[i] = narrow(&n, arg(o, i), dim);
@@ -263,8 +328,10 @@ narrow_load(FactTable *facts, Map *wide, Op *o, int dim, int log2)
     Op *few = ir_op(&b, OP_LOAD, o->n_args, args, 1, &t);
     memcpy(few->attr, o->attr, sizeof few->attr);
     result(few, 0)->name = old->name;
-    Val *all = repeat(&b, result(few, 0), dim, old->type);
-    if (t->shape[dim] == 1)
+    Val *v = result(few, 0);
+    Val *all = is_number ? ir_splat(&b, v, 1, old->type->shape)
+                         : repeat(&b, v, dim, old->type);
+    if (!is_number && t->shape[dim] == 1)
         map_put(wide, all, 0, all);
     ir_replace(old, all);
     ir_erase(o);
@@ -349,6 +416,24 @@ spread_later(Func *f, Map *wide, Op *o)
     ir_erase(o);
 }
 
+/* A row that a product's result is multiplied by, or the like. False: it stays for the rule of all loads. */
+static bool
+narrow_row(Func *f, Map *wide, Op *o)
+{
+    enum { FAR = 8 };
+    int uses = MAX_USES, steps = MAX_USES;
+    const Type *t = result(o, 0)->type;
+    if (t->rank != 1 || !meets_product(result(o, 0), FAR, &uses))
+        return false;
+    FactTable *facts = facts_new(f);
+    int log2 = log2_copies(facts, o, 0, true);
+    bool is_number = log2 && log2 == log2_of(t->shape[0]);
+    if (!is_number && (!log2 || is_carried(arg(o, 0), &steps)))
+        return false;
+    narrow_load(facts, wide, o, 0, log2, is_number);
+    return true;
+}
+
 void
 pass_narrow_loads(Func *f)
 {
@@ -364,11 +449,13 @@ pass_narrow_loads(Func *f)
             continue;
         Op *load = o;
         bool has_runs = reaches_dot(result(o, 0), MAX_DEPTH, &budget);
+        if (!has_runs && narrow_row(f, &wide, o))
+            continue;
         for (int dim = 0; dim < rank; dim++) {
             FactTable *facts = facts_new(f);
             int log2 = log2_copies(facts, load, dim, has_runs);
             if (log2)
-                load = narrow_load(facts, &wide, load, dim, log2);
+                load = narrow_load(facts, &wide, load, dim, log2, false);
         }
     }
 }

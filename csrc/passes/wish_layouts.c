@@ -410,6 +410,40 @@ wishes_weight(const Op *o)
     return elem_is_float(arg(o, 0)->type->elem) ? CHEAP_BUDGET : 8;
 }
 
+/* The layout of v in which it meets a product's result under its indices; NULL: none is known. */
+static const Layout *
+beside_product(Wishes *s, const Val *v, int *budget)
+{
+    for (const Use *u = v->uses; u && --*budget >= 0; u = u->next) {
+        const Op *o = u->user;
+        bool is_view = op_has(o, OPF_VIEW) || o->op == OP_BROADCAST,
+             is_plain = op_has(o, OPF_ELEM) && op_has(o, OPF_PURE) && o->n_results == 1;
+        for (int i = 0; i < o->n_args && is_plain; i++)
+            if (arg(o, i)->def && arg(o, i)->def->op == OP_DOT)
+                return wish(s, arg(o, i))->layout;
+        const Layout *l = is_view || is_plain ? beside_product(s, result(o, 0), budget)
+                                              : NULL;
+        l = l && is_view ? layouts_operand(s->c, o, l) : l;
+        if (l)
+            return l;
+    }
+    return NULL;
+}
+
+/* A row of which a thread wants a few numbers beside a product's result, and which comes number by number,
+ * is loaded by who wants it: the scales of rows of float8. */
+static const Layout *
+row_layout(Wishes *s, const Op *load)
+{
+    enum { FEW = 2 }; /* log2 */
+    int budget = USES_BUDGET;
+    const Layout *l = load->op == OP_LOAD && result(load, 0)->type->rank == 1 &&
+                              is_scattered(s, load)
+                          ? beside_product(s, result(load, 0), &budget)
+                          : NULL;
+    return l && l->n[IN_REG] <= FEW ? l : NULL;
+}
+
 static const Layout *hint_of(Wishes *s, const Val *v, int *budget);
 
 static const Layout *
@@ -417,8 +451,10 @@ hint_of_use(Wishes *s, const Use *u, int *budget)
 {
     const Op *o = u->user;
     int i = (int)(u - o->args);
-    if (op_is_access(o))
-        return access_layout(s, o);
+    if (op_is_access(o)) {
+        const Layout *row = i ? NULL : row_layout(s, o);
+        return row ? row : access_layout(s, o);
+    }
     if (op_has(o, OPF_ELEM))
         return hint_of(s, o->results[0], budget);
     const Layout *l = NULL;
