@@ -410,6 +410,14 @@ wishes_weight(const Op *o)
     return elem_is_float(arg(o, 0)->type->elem) ? CHEAP_BUDGET : 8;
 }
 
+/* Is v a product's result, perhaps cast? */
+static bool
+is_product(const Val *v)
+{
+    const Op *o = v->def;
+    return o && (o->op == OP_DOT || (o->op == OP_CAST && is_product(arg(o, 0))));
+}
+
 /* The layout of v in which it meets a product's result under its indices; NULL: none is known. */
 static const Layout *
 beside_product(Wishes *s, const Val *v, int *budget)
@@ -419,7 +427,7 @@ beside_product(Wishes *s, const Val *v, int *budget)
         bool is_view = op_has(o, OPF_VIEW) || o->op == OP_BROADCAST,
              is_plain = op_has(o, OPF_ELEM) && op_has(o, OPF_PURE) && o->n_results == 1;
         for (int i = 0; i < o->n_args && is_plain; i++)
-            if (arg(o, i)->def && arg(o, i)->def->op == OP_DOT)
+            if (is_product(arg(o, i)))
                 return wish(s, arg(o, i))->layout;
         const Layout *l = is_view || is_plain ? beside_product(s, result(o, 0), budget)
                                               : NULL;

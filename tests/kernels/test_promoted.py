@@ -125,6 +125,71 @@ def test_roles(
 
 
 @tegula.jit
+def split_k(
+    a_ptr, b_ptr, c_ptr, done_ptr, M, N, K, SPLIT: tl.constexpr, LOOKS: tl.constexpr,
+    ORDERED: tl.constexpr, B: tl.constexpr,
+):  # fmt: skip
+    """LOOKS: somebody wants what an atomic gives; ORDERED: in front of the loads."""
+    z, tile = tl.program_id(1), tl.program_id(0)
+    if ORDERED:
+        before = tl.atomic_add(done_ptr, 1)
+        if LOOKS:
+            tl.store(done_ptr + 1 + z * 4 + tile, before)
+    m = tile // tl.cdiv(N, B) * B + tl.arange(0, B)
+    n = tile % tl.cdiv(N, B) * B + tl.arange(0, B)
+    k = z * B + tl.arange(0, B)
+    a_ptrs = a_ptr + (m % M)[:, None] * K + k[None, :]
+    b_ptrs = b_ptr + k[:, None] * N + (n % N)[None, :]
+    acc = tl.zeros((B, B), tl.float32)
+    for i in range(tl.cdiv(K, B * SPLIT)):
+        left = K - i * B * SPLIT
+        a = tl.load(a_ptrs, mask=k[None, :] < left, other=0.0)
+        b = tl.load(b_ptrs, mask=k[:, None] < left, other=0.0)
+        acc = tl.dot(a, b, acc)
+        a_ptrs += B * SPLIT
+        b_ptrs += B * SPLIT * N
+    mask = (m[:, None] < M) & (n[None, :] < N)
+    tl.atomic_add(c_ptr + m[:, None] * N + n[None, :], acc, mask=mask)
+
+
+@pytest.mark.parametrize("is_looked_at, is_ordered", [(0, 0), (0, 1), (1, 1)])
+@pytest.mark.parametrize("M, N, K", [(128, 64, 512), (104, 120, 456)])
+def test_atomics(
+    M: int, N: int, K: int, is_looked_at: int, is_ordered: int, rng: np.random.Generator
+) -> None:
+    """One whose result nobody wants orders no loads; the others might."""
+    a = (rng.integers(-4, 5, (M, K)) / 4).astype(np.float16)
+    b = (rng.integers(-4, 5, (K, N)) / 4).astype(np.float16)
+    c, done = put(np.zeros((M, N), np.float32)), put(np.zeros(16, np.int32))
+    run = split_k[(tegula.cdiv(M, 64) * tegula.cdiv(N, 64), 2)](
+        put(a), put(b), c, done, M, N, K, SPLIT=2, LOOKS=is_looked_at,
+        ORDERED=is_ordered, B=64, num_warps=4, hopper="3",
+    )  # fmt: skip
+    assert maps_of(run) == (0 if is_looked_at else 2), run.report
+    np.testing.assert_array_equal(
+        c.numpy(), a.astype(np.float64) @ b.astype(np.float64)
+    )
+
+
+@tegula.jit
+def stored_and_told(a_ptr, c_ptr, done_ptr, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    at = i[:, None] * n + tl.arange(0, B)[None, :]
+    a = tl.load(a_ptr + at)
+    tl.store(c_ptr + at, tl.dot(a, a).to(tl.float16))
+    tl.atomic_add(done_ptr, 1)
+
+
+def test_atomics_tell_what_is_stored() -> None:
+    """Another program may read c where it sees the count: no copy is on its way."""
+    a, c = put(np.ones((128, 64), np.float16)), put(np.zeros((128, 64), np.float16))
+    done = put(np.zeros(1, np.int32))
+    run = stored_and_told[(2,)](a, c, done, 64, B=64, num_warps=4, hopper="3,all")
+    assert maps_of(run) == 1 and "map_store" not in run.asm["tir"], run.report
+    assert (c.numpy() == 64).all() and done.numpy()[0] == 2
+
+
+@tegula.jit
 def persistent(
     a_ptr, b_ptr, c_ptr, M, N, K, sam, sbk, scm, n_programs,
     BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, G: tl.constexpr,
