@@ -132,8 +132,23 @@ uses_one_of(const Op *o, const Map *ops)
     return false;
 }
 
-/* Moves to other threads, and what is made of them, go behind the dot unless it wants them. Loads stay:
- * the earlier they begin the better. */
+/* Do the next iteration, and what is in `late`, alone use o? */
+static bool
+only_late(const Op *o, const Map *late)
+{
+    bool any = false;
+    for (int i = 0; i < o->n_results; i++)
+        for (const Use *u = result(o, i)->uses; u; u = u->next) {
+            if (u->user != o->block->last && !map_get(late, u->user, 0))
+                return false;
+            any |= is_plain_load(o) || u->user != o->block->last;
+        }
+    return any;
+}
+
+/* Moves to other threads, and what is made of them, go behind the dot unless it wants them. So do loads of
+ * the next iteration, and what computes their addresses alone: a quotient takes a hundred clocks. Other
+ * loads stay: the earlier they begin the better. */
 static void
 let_others_follow(Func *f, Op *dot)
 {
@@ -143,9 +158,12 @@ let_others_follow(Func *f, Op *dot)
     for (; o->prev && may_swap(o->prev); o = o->prev)
         if (has_user_in(o->prev, &wanted) || is_of_ring(o->prev))
             map_put(&wanted, o->prev, 0, o->prev);
+        else if (o->prev->op != OP_SHARED_VIEW && only_late(o->prev, &sunk))
+            map_put(&sunk, o->prev, 0, o->prev);
     for (; o != dot; o = next) {
         next = o->next;
-        if (map_get(&wanted, o, 0) || !(o->op == OP_CONVERT || uses_one_of(o, &sunk)))
+        if (map_get(&wanted, o, 0) ||
+            !(o->op == OP_CONVERT || map_get(&sunk, o, 0) || uses_one_of(o, &sunk)))
             continue;
         map_put(&sunk, o, 0, o);
         ir_move_before(o, behind);
