@@ -170,3 +170,55 @@ def test_quotients_of_neighbours(device, start, d):
     np.testing.assert_array_equal(got[0], np.trunc(i / d).astype(np.int32))
     np.testing.assert_array_equal(got[1], np.trunc(i / 32).astype(np.int32))
     np.testing.assert_array_equal(got[2], i >> 4)
+
+
+@triton.jit
+def bytes_kernel(x_ptr, bits_ptr, floats_ptr, OP: tl.constexpr, C: tl.constexpr):
+    """A row of results for what is kept in bytes, one as floats."""
+    i = tl.arange(0, 1024)
+    x = tl.load(x_ptr + i)
+    if OP == "&":
+        y = x & C
+    elif OP == "|":
+        y = x | C
+    elif OP == "^":
+        y = x ^ C
+    elif OP == "<<":
+        y = x << C
+    elif OP == ">>":
+        y = x >> C
+    elif OP == "parts":
+        y = ((x >> C) & 3 ^ 1) << C
+    tl.store(bits_ptr + i, y)
+    tl.store(floats_ptr + i, y.to(tl.float32))
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+@pytest.mark.parametrize(
+    "op, c", [("&", 15), ("|", 96), ("^", 85), ("<<", 4), (">>", 3), ("parts", 2)]
+)
+def test_bits_of_bytes(device, op, c, dtype):
+    """Four bytes of a word at a time, all there are."""
+    x = np.tile(np.arange(256, dtype=np.uint8), 4).view(dtype)
+    bits, floats = device.poison(1024, dtype), device.poison(1024, "float32")
+    bytes_kernel[(1,)](device.put(x), bits, floats, OP=op, C=c, num_warps=4)
+    c = np.array(c, dtype)
+    expect = {
+        "&": x & c, "|": x | c, "^": x ^ c, "<<": x << c, ">>": x >> c,
+        "parts": ((x >> c) & np.array(3, dtype) ^ np.array(1, dtype)) << c,
+    }[op]  # fmt: skip
+    np.testing.assert_array_equal(device.get(bits), expect)
+    np.testing.assert_array_equal(device.get(floats), expect.astype(np.float32))
+
+
+def test_bits_of_bytes_stay_words():
+    c = bytes_kernel.compile(
+        "*u8:16",
+        "*u8:16",
+        "*fp32:16",
+        OP="parts",
+        C=2,
+        num_warps=4,
+        target="cuda:sm_90a",
+    )
+    assert c.asm["ptx"].count("xor.b32") == 2 and c.asm["ptx"].count("prmt") == 8

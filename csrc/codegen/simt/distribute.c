@@ -175,6 +175,24 @@ cast_to_f8_word(Sim *s, const Op *o, Lv *from, int i, Lv *r)
     return true;
 }
 
+/* Byte `part` of a word as f32: below 0x4b0000 it is that number more than 2^23. One permutation puts it there. */
+static Lv
+float_of_byte(Sim *s, Elem from, Lv word, int part)
+{
+    Ll *l = s->l;
+    bool is_signed = elem_is_signed(from);
+    Lt bytes = LLVMVectorType(l->i8, 4);
+    if (is_signed)
+        word = LLVMBuildXor(l->b, word, ll_i32(l, (int32_t)0x80808080), "");
+    Lv above = ll_i32(l, 0x4b000000),
+       from_bytes[] = {ll_i32(l, part), ll_i32(l, 4), ll_i32(l, 4), ll_i32(l, 7)};
+    Lv x = LLVMBuildShuffleVector(l->b, LLVMBuildBitCast(l->b, word, bytes, ""),
+                                  LLVMConstBitCast(above, bytes),
+                                  LLVMConstVector(from_bytes, 4), "");
+    return LLVMBuildFSub(l->b, LLVMBuildBitCast(l->b, x, l->f32, ""),
+                         LLVMConstReal(l->f32, 0x1p23 + (is_signed ? 0x1p7 : 0)), "");
+}
+
 /* Registers i and i + 1 of a cast from 8 bits, where few instructions convert both. */
 static bool
 cast_pair(Sim *s, const Op *o, Lv *from, int i, Lv *r)
@@ -190,6 +208,10 @@ cast_pair(Sim *s, const Op *o, Lv *from, int i, Lv *r)
         next != part + 1)
         return false;
     bool is_float = elem_is_float(t->elem);
+    for (int k = 0; k < 2 && !is_float && to->elem == E_F32; k++)
+        r[i + k] = float_of_byte(s, t->elem, word, part + k);
+    if (!is_float && to->elem == E_F32)
+        return true;
     Lv both = is_float ? s->m->f8_pair(s->l, t->elem, word, part / 2)
                        : pair_of_bytes(s, t->elem, to->elem, word, part);
     if (!both)
@@ -226,6 +248,43 @@ arithmetic_pair(Sim *s, const Op *o, Lv **from, int i, Lv *r)
            : o->op == OP_SUB ? LLVMBuildFSub(l->b, x[0], x[1], "")
                              : LLVMBuildFMul(l->b, x[0], x[1], "");
     sim_unpack_word(s, t, LLVMBuildBitCast(l->b, y, l->i32, ""), 2, r + i);
+    return true;
+}
+
+/* Registers i to i + 3 of bits of bytes that came as one word, with a constant: at once. The parts of
+ * bytes that weights of four bits are taken apart into stay a word until they are cast. */
+static bool
+bits_of_word(Sim *s, const Op *o, Lv **from, int i, Lv *r)
+{
+    enum { EACH = 4, BITS = 8, ONES = 0x01010101 };
+    Ll *l = s->l;
+    const Type *t = result(o, 0)->type;
+    bool is_shift = o->op == OP_SHR || o->op == OP_SHL;
+    if ((o->op != OP_AND && o->op != OP_OR && o->op != OP_XOR && !is_shift) ||
+        !t->rank || elem_info[t->elem].bits != BITS || !elem_is_int(t->elem) ||
+        (o->op == OP_SHR && elem_is_signed(t->elem)) || i % EACH ||
+        i + EACH > sim_n_regs(result(o, 0)) || !LLVMIsAConstantInt(from[1][i]) ||
+        l->c->opt.target.kind != TARGET_CUDA)
+        return false;
+    int part;
+    Lv word = sim_word_of(s, from[0][i], &part);
+    for (int k = 0; k < EACH; k++)
+        if (!word || sim_word_of(s, from[0][i + k], &part) != word || part != k ||
+            from[1][i + k] != from[1][i])
+            return false;
+    uint32_t c = (uint32_t)LLVMConstIntGetZExtValue(from[1][i]) & 0xff;
+    if (is_shift && c >= BITS)
+        return false;
+    Lv by = ll_i32(l, (int32_t)(is_shift ? c : c * ONES)),
+       kept = ll_i32(l, (int32_t)((o->op == OP_SHR ? 0xffu >> c : 0xffu << c & 0xff) *
+                                  ONES));
+    word = o->op == OP_AND   ? LLVMBuildAnd(l->b, word, by, "")
+           : o->op == OP_OR  ? LLVMBuildOr(l->b, word, by, "")
+           : o->op == OP_XOR ? LLVMBuildXor(l->b, word, by, "")
+           : o->op == OP_SHR ? LLVMBuildLShr(l->b, word, by, "")
+                             : LLVMBuildShl(l->b, word, by, "");
+    sim_unpack_word(s, t, is_shift ? LLVMBuildAnd(l->b, word, kept, "") : word, EACH,
+                    r + i);
     return true;
 }
 
@@ -310,6 +369,10 @@ elementwise(Sim *s, const Op *o)
         }
         if (arithmetic_pair(s, o, from, i, r)) {
             i++;
+            continue;
+        }
+        if (bits_of_word(s, o, from, i, r)) {
+            i += 3;
             continue;
         }
         if ((uint32_t)i & run) { /* the first of its run has been computed */
