@@ -6,7 +6,7 @@
  *
  * An op takes the lowest bytes that are neither live nor perhaps still being read
  * (shared_walk.c), while the total stays under a soft limit: so places alternate and need no
- * barrier in front. Beyond the limit it does where as many blocks fit on a multiprocessor, or shares bytes
+ * barrier in front. Beyond the limit it takes few bytes so, or shares bytes
  * with what is still being read, and `barriers` puts a barrier there.
  *
  * Rule 1: programs on a cluster share no places: another block may send before this one has
@@ -66,16 +66,19 @@ n_blocks(const Func *f, int end)
     return all / (end + CHIP_BLOCK_SHARED);
 }
 
-/* Bytes that nobody reads any more cost less than a barrier, but not a block of a multiprocessor. */
+/* A few bytes that nobody reads any more cost less than a barrier, but not a block of a multiprocessor. Many
+ * are taken from the cache: attention's gradients by 64x64, D = 128, with 16 KB more had 539 TFLOP/s on an
+ * H100, without 581. */
 static int
 find_place(const SharedWalk *w, const InUse *u, int size, int align)
 {
+    enum { FEW = 2 << 10 };
     const Placing *p = w->data;
     int fresh = find_gap(u, size, align, true), least = find_gap(u, size, align, false),
-        end = MAX(p->end, fresh + size);
-    bool fits = end <= p->limit &&
-                (end <= MAX(SOFT_LIMIT, p->end) ||
-                 n_blocks(w->f, end) == n_blocks(w->f, MAX(p->end, least + size)));
+        end = MAX(p->end, fresh + size), least_end = MAX(p->end, least + size);
+    bool is_few = end - p->end <= FEW &&
+                  n_blocks(w->f, end) == n_blocks(w->f, least_end),
+         fits = end <= p->limit && (end <= MAX(SOFT_LIMIT, p->end) || is_few);
     return fits ? fresh : least;
 }
 
