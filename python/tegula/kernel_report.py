@@ -171,6 +171,11 @@ def _why(text: str, source: str, unknown: list[str], sources: dict[int, str]) ->
 _ROOM = ((75, 32, 64), (80, 64, 164), (86, 48, 100), (90, 64, 228), (120, 48, 100))
 
 
+def _block_warps(compiled: Any) -> int:
+    threads = re.search(r"\.reqntid (\d+)", compiled.asm["ptx"])
+    return int(threads[1]) // 32 if threads else compiled.metadata.num_warps
+
+
 def _totals(compiled: Any) -> dict[str, int]:
     if not compiled.target.startswith("cuda"):
         return (
@@ -182,9 +187,10 @@ def _totals(compiled: Any) -> dict[str, int]:
     sm = re.search(r"sm_(\d+)", compiled.target)
     if sm and compiled.n_regs > 0:
         _, most, kb = [r for r in _ROOM if r[0] <= max(int(sm[1]), 75)][-1]
-        warps = compiled.metadata.num_warps
-        registers = -(-compiled.n_regs // 8) * 8 * 32 * warps
-        blocks = min(most // warps, 65536 // registers)
+        # Those that bring tiles, too. Each quarter of the registers is dealt to warps.
+        warps = _block_warps(compiled)
+        of_warp = -(-compiled.n_regs // 8) * 8 * 32
+        blocks = min(most, 16384 // of_warp * 4) // warps
         # A kilobyte of each block's is the machine's own, from sm_80 on.
         per_block = compiled.metadata.shared + 1024
         found["warps_that_fit"] = warps * min(blocks, kb * 1024 // per_block)
