@@ -159,12 +159,12 @@ back_end(Func *f, Binary *out)
 /* ---- levels --------------------------------------------------------------------------
  * hopper.c plans products by warpgroups before ptxas has seen the code. Where ptxas runs them
  * one after the other, refuses the code or spills registers, the next lower level is compiled,
- * too: no roles, then no product open across iterations, then no warpgroups. The best is kept. */
+ * too: no two blocks for whose registers it spills, no roles, then no product open across iterations, then no warpgroups. The best is kept. */
 
 typedef struct Attempt {
     Func *func;
     Binary *out;
-    bool is_parallel, has_roles;
+    bool is_parallel, has_roles, has_pair;
 } Attempt;
 
 static void
@@ -173,20 +173,24 @@ run_attempt(Comp *c, void *data)
     Attempt *a = data;
     a->is_parallel = back_end(a->func, a->out);
     a->has_roles = c->hopper.has_roles;
+    a->has_pair = c->hopper.has_pair;
 }
 
 /* 0: nothing to find fault with; the higher, the worse. A few spills do not outweigh roles:
  * attention of 128 x 128 by 8 warps, D = 128, ran at 678 TFLOP/s on an H200 with 392 bytes spilled,
- * and at 557 without roles and spills. Code by mma.sync that spills much is worse than one wgmma after the
- * other: an inverse of 128 x 128 by chained products took 8617 us on an H100 with 12488 bytes spilled, 2664 with
- * 1780, and 782 in series with 392. */
+ * and at 557 without roles and spills. Nor do they a second block: keys' and values' gradients by 32x128, D = 64,
+ * took 2213 us on an H100 with 48 bytes, and 2734 alone. Code by mma.sync that spills much is worse than one
+ * wgmma after the other: an inverse of 128 x 128 by chained products took 8617 us on an H100 with 12488 bytes
+ * spilled, 2664 with 1780, and 782 in series with 392. */
 static int
 faults(bool is_done, const Attempt *a)
 {
-    enum { SPILLS_OF_ROLES = 400, SPILLS_OF_SERIES = 1000 };
+    enum { SPILLS_OF_ROLES = 400, SPILLS_OF_PAIR = 64, SPILLS_OF_SERIES = 1000 };
     if (!is_done)
         return INT_MAX;
-    int spills = a->out->n_spills - (a->has_roles ? SPILLS_OF_ROLES : 0);
+    int spills = a->out->n_spills - (a->has_roles  ? SPILLS_OF_ROLES
+                                     : a->has_pair ? SPILLS_OF_PAIR
+                                                   : 0);
     return MAX(spills, 0) + (a->is_parallel ? 0 : SPILLS_OF_SERIES);
 }
 
@@ -206,10 +210,11 @@ lower_level(HopperTrial *h, const char *why)
     if (!h->has_groups)
         return false;
     HopperTrial next = {.no_maps = h->no_maps || h->has_roles,
+                        .no_pair = h->no_pair || h->has_pair,
                         .grid = h->grid,
                         .asked = h->asked,
                         .why = why};
-    if (!h->has_roles) {
+    if (!h->has_roles && !h->has_pair) {
         next.no_open = true;
         next.no_groups = !h->has_open;
     }

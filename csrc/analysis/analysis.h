@@ -180,6 +180,10 @@ int64_t own_sum_words(const Func *f);
 /* About how many blocks of so many warps are resident together that keep so many words in a thread's
  * registers through their loop, and so many bytes of shared memory. */
 int hopper_blocks(const Func *f, int warps, int words, int64_t shared);
+/* The same of so many registers in all. */
+int hopper_blocks_of(const Func *f, int warps, int words, int64_t shared);
+/* How many blocks' registers fit, of so many a thread. */
+int blocks_by_registers(int threads, int64_t words);
 /* Clocks that a multiprocessor's tensor cores take for the products of block b, at least 1. */
 int64_t product_clocks(const Block *b);
 
@@ -220,6 +224,14 @@ bool may_load_early(const Func *f, const Op *load);
 const char *roles_refusal(Func *f);
 /* How many do, and registers of a thread once roles are dealt; 0: as launched. */
 enum { LEAST_SLOTS = 2 }; /* of a ring: one on its way while one is read */
+
+/* How many blocks share a multiprocessor, with warps that bring tiles and without. */
+typedef struct RolesBlocks {
+    int with, without;
+} RolesBlocks;
+RolesBlocks roles_blocks(Func *f);
+/* Are two blocks of two warpgroups, without such warps, a matter of registers that a thread may spare? */
+bool roles_pair(Func *f);
 
 typedef struct RolesPlan {
     int producers, regs, producer_regs;

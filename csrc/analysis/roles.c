@@ -170,26 +170,169 @@ look_for_copies(Tiles *k, const Block *b, int slots)
     return own + inside;
 }
 
-/* Do chained products of one warpgroup lose blocks by a warp that brings tiles? What one block computes
- * between its products runs beside the products of another, so more blocks outweigh copies that take no
- * instructions of theirs. Without roles all threads copy to num_stages slots; with them LEAST_SLOTS do, and
- * the mbarriers of RINGS rings take a kilobyte each. Attention on an H100 by 64x64, D = 128, TFLOP/s beside
- * Triton's of the same run: two blocks with roles 532 (465), causal 350 (302), without causal 297 (311). With
- * roles 128x32, D = 64, causal has fewer blocks: 219, and 240 without. */
-static const char *
-blocks_lost(Func *f, int64_t bytes, int64_t bytes_of_rings)
+/* The most that threads store at one time for the products of the function: what two operands of one take that no copy
+ * has brought. */
+static int64_t
+made_bytes(Func *f)
+{
+    int64_t most = 0;
+    EACH_OP(o, f->body) {
+        DotPlan p = {0};
+        int64_t sum = 0;
+        for (int i = 0; i < 2 && o->op == OP_DOT && !hopper_dot(f, o, &p); i++) {
+            const Val *v = arg(o, i);
+            bool is_made = !comes_from_load(v) && !(p.is_a_regs && i == 0);
+            while (v->def && (v->def->op == OP_TRANS || v->def->op == OP_TO_SHARED))
+                v = arg(v->def, 0), is_made &= !comes_from_load(v);
+            sum += is_made ? ty_numel(v->type) * elem_info[v->type->elem].bytes : 0;
+        }
+        most = MAX(most, sum);
+    }
+    return most;
+}
+
+/* What a loop's products do that begin at zero, which threads then compute with. */
+typedef struct Work {
+    int n_chained;
+    int64_t words; /* of a thread */
+    int64_t again,
+        kept; /* bytes that a chained product reads: of tiles behind another one, of words */
+} Work;
+
+static bool
+is_chained(const Op *dot)
+{
+    enum { WALK = 256 };
+    int budget = WALK;
+    return comes_from_dot(arg(dot, 0), &budget) || comes_from_dot(arg(dot, 1), &budget);
+}
+
+static const Op *
+load_of(const Val *v)
+{
+    while (v->def && (v->def->op == OP_TRANS || v->def->op == OP_TO_SHARED))
+        v = arg(v->def, 0);
+    return v->def && v->def->op == OP_MAP_LOAD ? v->def : NULL;
+}
+
+/* Does another product of o's block read the tile, too? */
+static bool
+is_read_before(const Op *o, const Op *load)
+{
+    for (const Op *p = o->prev; p; p = p->prev)
+        for (int i = 0; i < 2 && p->op == OP_DOT; i++)
+            if (load_of(arg(p, i)) == load)
+                return true;
+    return false;
+}
+
+static Work
+look_at_work(const Block *b)
+{
+    Work w = {0}, most = {0};
+    for (const Op *o = b->first; o; o = o->next) {
+        for (int i = 0; i < o->n_regions; i++) {
+            Work inside = look_at_work(o->regions[i]);
+            if (inside.words > most.words)
+                most = inside;
+        }
+        if (o->op != OP_DOT || !b->owner)
+            continue;
+        const Type *t = result(o, 0)->type;
+        const Op *load = load_of(arg(o, 1));
+        if (ir_is_zero(arg(o, 2)))
+            w.words += ty_numel(t) * ty_bytes(t) / (4 * 32 * b->func->team_warps);
+        if (!is_chained(o))
+            continue;
+        w.n_chained++;
+        w.kept += ty_numel(arg(o, 0)->type) * elem_info[arg(o, 0)->type->elem].bytes;
+        if (load && load->block == b && is_read_before(o, load))
+            w.again += copied_bytes(load);
+    }
+    return w.words >= most.words ? w : most;
+}
+
+/* Without roles all threads copy to num_stages slots; with them LEAST_SLOTS do, and the mbarriers of RINGS
+ * rings take a kilobyte each. A chained product alone is moved behind those of the next iteration
+ * (passes/rotate.c): what it reads with them has slots of its own. words: of a thread's registers. */
+static RolesBlocks
+blocks_of(Func *f, int64_t words)
 {
     enum { RINGS = 4 };
-    int words = (int)acc_words(f->body),
-        without = hopper_blocks(f, f->team_warps, words, bytes),
-        with = hopper_blocks(f, f->team_warps + 1, words,
-                             bytes_of_rings + (RINGS << 10));
-    return with >= without
-               ? NULL
-               : str_printf(
-                     f->c->arena,
-                     "of chained products by one warpgroup %d blocks fit with them, %d without",
-                     with, without);
+    Tiles k = {.f = f, .slice = {.f = f, .seen = {.a = f->c->arena}}};
+    int stages = f->c->opt.num_stages;
+    int64_t slots = look_for_copies(&k, f->body, stages),
+            least = look_for_copies(&k, f->body, LEAST_SLOTS), made = made_bytes(f);
+    Work w = look_at_work(f->body);
+    if (w.n_chained == 1)
+        slots += w.again * stages;
+    return (RolesBlocks){.with = hopper_blocks_of(f, f->team_warps + 1, (int)words,
+                                                  least + (RINGS << 10) + made),
+                         .without = hopper_blocks_of(f, f->team_warps, (int)words,
+                                                     slots + made)};
+}
+
+/* About so many registers has a thread beside its sums. */
+static RolesBlocks
+some_blocks(Func *f)
+{
+    enum { OTHERS = 56 };
+    return blocks_of(f, acc_words(f->body) + own_sum_words(f) + OTHERS);
+}
+
+/* Two warpgroups that would be alone are told to leave room for a second block where LEAST are left to a
+ * thread beside all that it computes of products. */
+RolesBlocks
+roles_blocks(Func *f)
+{
+    enum { LEAST = 32 };
+    RolesBlocks some = some_blocks(f);
+    if (f->team_warps != 2 * WARPGROUP || f->c->hopper.no_pair || some.without > 1)
+        return some;
+    int64_t acc = acc_words(f->body) + own_sum_words(f), sum = most_sum_words(f);
+    Work w = look_at_work(f->body);
+    if (w.n_chained == 1)
+        acc += w.kept / (4 * 32 * f->team_warps);
+    return blocks_of(f, MAX(acc, sum) + LEAST);
+}
+
+bool
+roles_pair(Func *f)
+{
+    return hopper_plan(f).level > 1 && !f->c->opt.maxnreg &&
+           f->team_warps == 2 * WARPGROUP && look_at_work(f->body).words &&
+           some_blocks(f).without < 2 && roles_blocks(f).without == 2;
+}
+
+/* Do threads work between the products of a loop, whose blocks are fewer by a warp that brings tiles? What
+ * one block computes runs beside the products of another, so a second block outweighs copies that
+ * take no instructions of theirs. Where there are two with roles, too, fewer blocks cost a part of that work, and
+ * copies as much as so many elements of it. On an H100, us with roles and without:
+ *
+ *     blocks     1, 2  delta rule 64x64 315, 220; attention 64x32, D = 256 166, 150; its dk and dv, 32x128
+ *                      by 8 warps, 395, 290; float8 with scales 64x128x128 255, 227
+ *                1, 1  attention 64x64, D = 256 127, 174; dq 64x64, D = 128 178, 225
+ *                2, 3  attention 64x32, D = 128 171, 222; causal 128x32, D = 64 157, 147
+ *                3, 4  gated layer 64x64 34, 39; attention 64x64, D = 64 166, 163, D = 32 244, 234 */
+static const char *
+blocks_lost(Func *f)
+{
+    if (!has_chained_dot(f->body) && !own_sum_words(f))
+        return NULL;
+    enum { COPY = 16 };
+    RolesBlocks n = roles_blocks(f);
+    Tiles k = {.f = f, .slice = {.f = f, .seen = {.a = f->c->arena}}};
+    int64_t copies = look_for_copies(&k, f->body, 1) - look_for_copies(&k, f->body, 0);
+    copies /= COPY * 32 * f->team_warps;
+    int64_t lost = (n.without - n.with) * look_at_work(f->body).words;
+    bool is_less = n.with < 2 ? n.without > 1
+                              : f->team_warps == WARPGROUP && lost > n.without * copies;
+    if (!is_less || hopper_grid_is(f, GRID_FEW))
+        return NULL;
+    return str_printf(
+        f->c->arena,
+        "threads work between products: %d blocks fit with them, %d without", n.with,
+        n.without);
 }
 
 /* Would two blocks share a multiprocessor? Then what the threads of one compute runs beside the products of
@@ -198,10 +341,9 @@ blocks_lost(Func *f, int64_t bytes, int64_t bytes_of_rings)
  * and 463, RMS norm and product by 128x128x64 207 and 301. One: 128x256x64 563 and 550, 473 and 420; 64 rows of
  * 4-bit weights by 64x64x64, which are fewer programs than multiprocessors, 62 and 56. */
 static bool
-has_company(Func *f, int64_t bytes)
+has_company(Func *f)
 {
-    return hopper_blocks(f, f->team_warps, (int)acc_words(f->body), bytes) > 1 &&
-           !hopper_grid_is(f, GRID_FEW);
+    return some_blocks(f).without > 1 && !hopper_grid_is(f, GRID_FEW);
 }
 
 typedef struct Made {
@@ -232,7 +374,7 @@ has_made_operand(Func *f)
             while (v->def && (v->def->op == OP_TRANS || v->def->op == OP_TO_SHARED))
                 v = arg(v->def, 0);
             Made m = {0};
-            if (!(v->def && roles_bring(f, v->def)))
+            if (!comes_from_load(v))
                 look_at_making(o->block, v, BUDGET, &m);
             if (m.of_loads && !m.of_products)
                 return true;
@@ -250,13 +392,13 @@ roles_refusal(Func *f)
     if (groups != 1 && groups != 2)
         return "roles are for 4 or 8 warps";
     Tiles k = {.f = f, .slice = {.f = f, .seen = {.a = f->c->arena}}};
-    int64_t bytes = look_for_copies(&k, f->body, f->c->opt.num_stages);
+    look_for_copies(&k, f->body, LEAST_SLOTS);
     const char *lost = NULL;
-    if (groups == 1 && !h.is_asked && has_chained_dot(f->body))
-        lost = blocks_lost(f, bytes, look_for_copies(&k, f->body, LEAST_SLOTS));
+    if (k.n && !h.is_asked)
+        lost = blocks_lost(f);
     if (lost)
         return lost;
-    if (k.n && !h.is_asked && has_made_operand(f) && has_company(f, bytes))
+    if (k.n && !h.is_asked && has_made_operand(f) && has_company(f))
         return "threads make another operand of a product, beside those of a second block";
     return !k.n          ? "no product reads tiles of tensors where they come to lie"
            : k.slice.why ? k.slice.why

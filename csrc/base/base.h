@@ -264,12 +264,13 @@ typedef struct HopperTrial {
     bool no_open;   /* no product stays open across iterations */
     bool no_groups; /* no warpgroups at all */
     bool no_maps;   /* no tensor maps, and so no roles */
+    bool no_pair; /* no two blocks on a multiprocessor of what has few registers then */
     unsigned grid;  /* GRID_* that hold of the launch's */
     unsigned asked; /* GRID_* that what the passes made is for, as they are in grid */
     const char
         *why; /* for compiled.report; NULL with no_maps: a launch could make none */
-    bool has_roles, has_groups,
-        has_open; /* what the passes made: split_roles, start_dots */
+    bool has_roles, has_groups, has_open,
+        has_pair; /* what the passes made: split_roles, start_dots, rings */
 } HopperTrial;
 
 struct Comp {

@@ -292,6 +292,10 @@ pass_persist(Func *f)
 {
     if (!hopper_plan(f).has_maps || roles_refusal(f))
         return;
+    RolesBlocks blocks = roles_blocks(f);
+    ir_report(f, f->loc, "blocks",
+              str_printf(f->c->arena, "%d with warps that bring tiles, %d without",
+                         blocks.with, blocks.without));
     const char *why = refusal(f);
     bool in_bands = !why && is_plane(f);
     if (!why)

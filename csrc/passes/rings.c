@@ -646,11 +646,21 @@ ring_is_filled_by(const Op *o)
     return o->op == OP_TMA_LOAD || (o->op == OP_MBAR_ARRIVE && ir_attr(o, ATTR_BYTES));
 }
 
+/* Two blocks of two warpgroups without roles, where their registers suffice: occupancy.c looks whether shared
+ * memory does. */
+static void
+wish_for_pair(Func *f)
+{
+    f->c->hopper.has_pair = is_chained(f) && roles_pair(f);
+}
+
 void
 pass_rings(Func *f)
 {
-    if (roles_refusal(f))
+    if (roles_refusal(f)) {
+        wish_for_pair(f);
         return;
+    }
     Rings w = {.f = f};
     find_sites(&w, f->body);
     deal_rings(&w);

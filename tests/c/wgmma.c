@@ -1,5 +1,6 @@
 /* wgmma: what layout_wgmma says of a matrix in shared memory, against the table of the book
- * element by element, with divisions and remainders where it has bits. */
+ * element by element, with divisions and remainders where it has bits. How many blocks' registers fit. */
+#include "analysis/analysis.h"
 #include "layouts.h"
 
 enum { CHUNK = 16 };
@@ -79,4 +80,33 @@ test_wgmma(Test *t)
     CHECK(t, comp_init(&c));
     CHECK(t, comp_run(&c, check_all, t));
     comp_done(&c);
+}
+
+/* Warps of block after block go where the most registers are free, eight a thread at a time. */
+static int
+blocks_dealt(int warps, int words)
+{
+    enum { PARTS = 4 };
+    int of_warp = (words + 7) / 8 * 8 * 32, free[PARTS], n = 0;
+    for (int i = 0; i < PARTS; i++)
+        free[i] = CHIP_REGISTERS / PARTS;
+    for (;; n++)
+        for (int w = 0; w < warps; w++) {
+            int most = 0;
+            for (int i = 1; i < PARTS; i++)
+                most = free[i] > free[most] ? i : most;
+            if (free[most] < of_warp)
+                return n;
+            free[most] -= of_warp;
+        }
+}
+
+void
+test_resident_blocks(Test *t)
+{
+    for (int warps = 1; warps <= 32; warps++)
+        for (int words = 16; words < 256; words++)
+            CHECK(t,
+                  blocks_by_registers(32 * warps, words) == blocks_dealt(warps, words));
+    CHECK(t, blocks_by_registers(160, 168) == 2 && blocks_by_registers(160, 169) == 1);
 }

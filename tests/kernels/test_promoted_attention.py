@@ -204,7 +204,8 @@ def test_wider_teams_have_roles() -> None:
         (64, 128, 3, False, True),
         (128, 128, 3, False, True),
         (64, 128, 3, True, True),  # both loops take the same slots
-        (64, 32, 2, False, False),
+        (64, 32, 2, False, True),  # copies cost more than a fourth block
+        (32, 64, 3, False, False),
     ],
 )
 def test_one_warpgroup_has_roles_where_as_many_blocks_fit(

@@ -325,8 +325,11 @@ def test_attention(causal, d, block, warps):
 
 @pytest.mark.parametrize(
     ("stages", "keys", "d", "slots", "why"),
-    [(3, 128, 64, 2, ""), (3, 64, 64, 0, "3 blocks fit with them, 4 without"),
-     (3, 64, 128, 2, "")],
+    [(3, 128, 64, 2, ""), (3, 64, 64, 3, ""),
+     (3, 64, 128, 2, ""), (3, 32, 128, 3, ""),
+     (3, 64, 32, 0, "3 blocks fit with them, 4 without"),
+     # Five warps of more than 168 registers: a quarter holds no third warp.
+     (2, 32, 256, 0, "1 blocks fit with them, 2 without")],
 )  # fmt: skip
 def test_blocks_that_roles_cost(stages, keys, d, slots, why):
     """One warpgroup has as many blocks with roles as without, or no roles."""
