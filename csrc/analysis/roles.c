@@ -280,20 +280,21 @@ some_blocks(Func *f)
     return blocks_of(f, acc_words(f->body) + own_sum_words(f) + OTHERS);
 }
 
-/* Two warpgroups that would be alone are told to leave room for a second block where LEAST are left to a
- * thread beside all that it computes of products. */
+/* Two warpgroups have room for a second block where LEAST are left to a thread beside all that it computes of
+ * products: they are told to leave it (rings.c, occupancy.c). */
 RolesBlocks
 roles_blocks(Func *f)
 {
     enum { LEAST = 32 };
-    RolesBlocks some = some_blocks(f);
-    if (f->team_warps != 2 * WARPGROUP || f->c->hopper.no_pair || some.without > 1)
-        return some;
+    if (f->team_warps != 2 * WARPGROUP || f->c->hopper.no_pair)
+        return some_blocks(f);
     int64_t acc = acc_words(f->body) + own_sum_words(f), sum = most_sum_words(f);
     Work w = look_at_work(f->body);
+    RolesBlocks n = blocks_of(f, acc + LEAST);
     if (w.n_chained == 1)
         acc += w.kept / (4 * 32 * f->team_warps);
-    return blocks_of(f, MAX(acc, sum) + LEAST);
+    n.without = blocks_of(f, MAX(acc, sum) + LEAST).without;
+    return n;
 }
 
 bool
