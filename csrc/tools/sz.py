@@ -20,9 +20,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # Lines of code: without blank lines, comments and docstrings.
 CAPS = {
-    "csrc": 746,
-    "csrc/analysis": 5486,
-    "csrc/base": 1649,
+    "csrc": 750,
+    "csrc/analysis": 5626,
+    "csrc/base": 1650,
     "csrc/codegen": 3487,
     "csrc/codegen/host": 5184,
     "csrc/codegen/library": 1210,
@@ -32,7 +32,7 @@ CAPS = {
     "csrc/ir": 5031,
     "csrc/layout": 1734,
     "csrc/module": 1730,
-    "csrc/passes": 12765,
+    "csrc/passes": 12772,
     "csrc/ptx": 12278,
     "csrc/runtime": 10518,
     "csrc/runtime/emu": 320,
