@@ -464,9 +464,9 @@ con_by_op(FactTable *t, const Op *o, const Val *v, int dim, int want)
     case OPS(OP_ARANGE, OPS_GRID, OP_RESIZE, OP_ADD, OP_SUB, OP_MUL, OP_DIV_RN,
              OP_DIV_APPROX, OP_REM, OP_MIN, OP_MAX, OP_MINNAN, OP_MAXNAN, OP_UMULHI,
              OP_OR, OP_XOR, OP_SHL, OP_NEG, OP_ABS, OP_FMA, OP_EQ, OP_NE, OP_SELECT,
-             OP_CAST, OP_BITCAST, OP_ADDPTR, OPS_MATH, OP_STORE, OP_ATOMIC_RMW,
-             OP_ATOMIC_CAS, OPS_TENSOR, OP_DOT, OP_GATHER, OP_HISTOGRAM, OPS_FOREIGN,
-             OP_FOR, OP_WHILE, OPS_ENDS, OPS_NOTES, OPS_THREADS):
+             OP_CAST, OP_BITCAST, OP_ADDPTR, OPS_MATH, OP_STORE, OPS_RARE_ACCESS,
+             OPS_TENSOR, OP_DOT, OP_GATHER, OP_HISTOGRAM, OPS_FOREIGN, OP_FOR, OP_WHILE,
+             OPS_ENDS, OPS_NOTES, OPS_THREADS):
         return op_has(o, OPF_ELEM) && !op_is_assembly(o) ? con_of_all(t, o, dim, want)
                                                          : 0;
     }

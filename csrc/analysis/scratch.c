@@ -214,7 +214,7 @@ scratch_of(Func *f, const Op *o, int room)
         w.bytes = 4 * ir_attr(o, ATTR_BINS);
         w.waits = WAIT_WRITTEN | WAIT_COMBINED;
         break;
-    case OPS(OP_ATOMIC_RMW, OP_ATOMIC_CAS, OP_EXTERN_IO): want_results(o, &w); break;
+    case OPS(OPS_RARE_ACCESS, OP_EXTERN_IO): want_results(o, &w); break;
     case OP_INLINE_ASM_IO:
         if (asm_by_owners(o))
             want_results(o, &w);

@@ -457,11 +457,7 @@ wide_any(Wide *w, const Op *o, Val *active)
         return;
     }
     switch (o->op) {
-    case OP_LOAD: wide_op(w, o, 1, active); return;
-    case OP_STORE:
-    case OP_ATOMIC_RMW: wide_op(w, o, 2, active); return;
-    case OP_ATOMIC_CAS: wide_op(w, o, 3, active); return;
-    case OP_ASSERT: wide_op(w, o, 1, active); return;
+    case OPS(OPS_ACCESS, OP_ASSERT): wide_op(w, o, op_mask_at(o), active); return;
     case OP_PRINT: wide_print(w, o, active); return;
     case OP_DEBUG: once(w, o, active); return;
     case OP_ASSUME: return; /* of elements that need not get here */

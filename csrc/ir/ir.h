@@ -201,6 +201,7 @@ enum {
 #define OPS_COMPARE OP_EQ... OP_GE
 #define OPS_MATH OP_EXP... OP_HINT - 1
 #define OPS_ACCESS OP_LOAD... OP_TILE_LOAD - 1
+#define OPS_RARE_ACCESS OP_STORE + 1 ... OP_TILE_LOAD - 1 /* neither load nor store */
 #define OPS_TENSOR OP_TILE_LOAD... OP_REDUCE - 1
 #define OPS_ACROSS OP_REDUCE... OP_INLINE_ASM - 1
 #define OPS_FOREIGN OP_INLINE_ASM... OP_FOR - 1
@@ -441,12 +442,17 @@ op_is_order(const Op *o) /* <, <=, >, >= */
 {
     return o->op >= OP_LT && o->op <= OP_GE;
 }
-/* Does it go through pointers, operand 0, to the user's memory? */
+/* Is it about the user's memory that pointers, operand 0, point to? */
+static inline bool
+op_has_pointers(const Op *o)
+{
+    return o->op >= OP_LOAD && o->op < OP_TILE_LOAD;
+}
+/* Does it read or write it? */
 static inline bool
 op_is_access(const Op *o)
 {
-    return o->op == OP_LOAD || o->op == OP_STORE || o->op == OP_ATOMIC_RMW ||
-           o->op == OP_ATOMIC_CAS;
+    return op_has_pointers(o) && op_has(o, OPF_READS | OPF_WRITES);
 }
 
 /* The side of a TENSOR_MAP's box along dim d. A tensor has at most MAX_MAP_SIDE indices along one,

@@ -112,8 +112,8 @@ static bool
 can_be_cut(const Op *o)
 {
     switch (o->op) {
-    case OPS(OP_JOIN, OPS_MOVED, OP_STORE, OP_ATOMIC_RMW, OP_ATOMIC_CAS, OP_SCAN,
-             OP_GATHER, OP_ASSERT):
+    case OPS(OP_JOIN, OPS_MOVED, OP_STORE, OPS_RARE_ACCESS, OP_SCAN, OP_GATHER,
+             OP_ASSERT):
         return true;
     case OP_LOAD: return !ir_attr(o, ATTR_VOLATILE);
     case OP_REDUCE: return is_simple_region(o);

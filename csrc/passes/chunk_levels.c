@@ -53,8 +53,10 @@ effect_of(const Op *o)
     case OPS(OP_LAUNCH_TEST, OP_ASSUME, OP_ASSERT): return NOTHING;
     case OP_LOAD: return ir_attr(o, ATTR_VOLATILE) ? FENCES : READS;
     case OP_STORE: return WRITES;
-    case OP_ATOMIC_RMW:
-    case OP_ATOMIC_CAS: return result(o, 0)->type->rank ? WRITES : FENCES;
+    case OPS_RARE_ACCESS:
+        if (!op_has(o, OPF_WRITES))
+            return NOTHING;
+        return arg(o, 0)->type->rank ? WRITES : FENCES;
     case OPS(OPS_VALUES, OPS_SHAPE, OPS_ELEM, OP_TILE_LOAD, OP_TILE_STORE,
              OP_TENSOR_MAP, OP_MAP_LOAD, OP_MAP_STORE, OPS_ACROSS, OPS_FOREIGN,
              OPS_FLOW, OP_PRINT, OP_DEBUG, OPS_THREADS):

@@ -73,8 +73,8 @@ own_cost(const Loops *w, const Loop *l, const Step *s)
     case OP_JOIN: return 0;
     case OPS(OPS_MOVED, OP_REDUCE, OP_SCAN, OP_GATHER): return COST_NEVER;
     case OPS(OPS_VALUES, OPS_INDEX, OP_SPLIT, OP_CAT, OP_RESIZE, OPS_ELEM, OP_STORE,
-             OP_ATOMIC_RMW, OP_ATOMIC_CAS, OPS_TENSOR, OP_DOT, OP_HISTOGRAM,
-             OPS_FOREIGN, OPS_FLOW, OPS_NOTES, OPS_THREADS):
+             OPS_RARE_ACCESS, OPS_TENSOR, OP_DOT, OP_HISTOGRAM, OPS_FOREIGN, OPS_FLOW,
+             OPS_NOTES, OPS_THREADS):
         break;
     }
     return op_has(o, OPF_FREE)   ? 0

@@ -285,7 +285,7 @@ fold_op(Fold *w, Op *o)
     bool stays = true;
     switch (o->op) {
     case OPS(OP_CONST, OPS_GRID): return;
-    case OPS(OP_STORE, OP_ATOMIC_RMW, OP_ASSUME, OP_ASSERT):
+    case OPS(OP_STORE, OPS_RARE_ACCESS, OP_ASSUME, OP_ASSERT):
         stays = fold_masked(w, o, &with);
         break;
     case OP_LOAD:
@@ -297,8 +297,8 @@ fold_op(Fold *w, Op *o)
     case OP_INLINE_ASM_IO:
     case OP_EXTERN: /* nobody here can run it */
     case OP_EXTERN_IO: return;
-    case OPS(OP_ARANGE, OP_SPLAT, OPS_SHAPE, OPS_ELEM, OP_ATOMIC_CAS, OPS_TENSOR,
-             OPS_ACROSS, OPS_FLOW, OP_PRINT, OP_DEBUG, OPS_THREADS):
+    case OPS(OP_ARANGE, OP_SPLAT, OPS_SHAPE, OPS_ELEM, OPS_TENSOR, OPS_ACROSS, OPS_FLOW,
+             OP_PRINT, OP_DEBUG, OPS_THREADS):
         if (op_has(o, OPF_ELEM))
             with = fold_arith(w, o);
         else if (op_has(o, OPF_PURE) && o->n_regions == 0)

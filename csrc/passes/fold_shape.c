@@ -231,7 +231,7 @@ bool
 fold_masked(Fold *w, Op *o, Val **with)
 {
     *with = NULL;
-    int mask = o->op == OP_LOAD || o->op == OP_ASSERT ? 1 : 2;
+    int mask = op_mask_at(o);
     uint64_t bits;
     if (o->op == OP_ASSUME || o->op == OP_ASSERT) {
         if (ir_is_const(arg(o, 0), &bits) && bits)

@@ -216,8 +216,8 @@ find_fill(const Val *v, int dim, int32_t from, uint64_t *bits, int look)
         *bits = 0;
         return o->n_args < 3 || find_fill(arg(o, 2), dim, from, bits, look - 1);
     case OPS(OP_ARANGE, OPS_GRID, OP_RESHAPE, OP_JOIN, OP_SPLIT, OP_CAT, OP_RESIZE,
-             OPS_MOVED, OPS_ELEM, OP_STORE, OP_ATOMIC_RMW, OP_ATOMIC_CAS, OPS_TENSOR,
-             OPS_ACROSS, OPS_FOREIGN, OPS_FLOW, OPS_NOTES, OPS_THREADS):
+             OPS_MOVED, OPS_ELEM, OP_STORE, OPS_RARE_ACCESS, OPS_TENSOR, OPS_ACROSS,
+             OPS_FOREIGN, OPS_FLOW, OPS_NOTES, OPS_THREADS):
         break;
     }
     return op_has(o, OPF_ELEM) && !op_is_assembly(o) && !op_is_extern(o) &&

@@ -306,7 +306,7 @@ static void
 scan_accesses(Wishes *s, const Block *b, bool assign)
 {
     EACH_OP_INSIDE_OUT(o, b) {
-        if (!op_is_access(o) || !is_block(arg(o, 0)))
+        if (!op_has_pointers(o) || !is_block(arg(o, 0)))
             continue;
         AccessClass k = class_of(s, o);
         Width *w = map_get(&s->vec, &k, sizeof k);
@@ -459,7 +459,7 @@ hint_of_use(Wishes *s, const Use *u, int *budget)
 {
     const Op *o = u->user;
     int i = (int)(u - o->args);
-    if (op_is_access(o)) {
+    if (op_has_pointers(o)) {
         const Layout *row = i ? NULL : row_layout(s, o);
         return row ? row : access_layout(s, o);
     }
@@ -686,10 +686,13 @@ atomic_wish(Wishes *s, const Op *o)
 static const Layout *
 store_layout(Wishes *s, const Op *o)
 {
-    const Wish *p = wish(s, arg(o, 0)), *v = wish(s, arg(o, 1));
+    const Wish *p = wish(s, arg(o, 0));
     const Layout *best = access_layout(s, o);
     if (p->layout != &layouts_any && !is_row_address(s, o))
         return p->layout;
+    if (op_mask_at(o) < 2) /* no data */
+        return best;
+    const Wish *v = wish(s, arg(o, 1));
     if (v->layout == &layouts_any || v->layout == best)
         return best;
     int dim = facts_fastest_dim(s->facts, o), bytes = pointee_bytes(arg(o, 0)->type);
@@ -846,13 +849,10 @@ look_at_op(Wishes *s, const Op *o)
         set_wish(s, o->results[0], lines_of(s, o->results[0]), false);
         return;
     case OP_MAP_STORE: work_in(s, o, map_store_layout(s, o)); return;
-    case OP_ATOMIC_RMW:
-    case OP_ATOMIC_CAS:
-        if (is_block(o->results[0]))
+    case OPS(OP_STORE, OPS_RARE_ACCESS):
+        if (is_block(arg(o, 0)) && o->n_results)
             set_wish(s, o->results[0], atomic_wish(s, o), false);
-        return;
-    case OP_STORE:
-        if (is_block(arg(o, 0)))
+        else if (is_block(arg(o, 0)))
             work_in(s, o, store_layout(s, o));
         return;
     case OP_REDUCE:
