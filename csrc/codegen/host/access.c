@@ -361,8 +361,9 @@ host_write(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv value, Lv mask)
 
 enum { PIECE = 16 };
 
-bool
-host_is_fresh(const Host *h, const Op *store)
+/* Is the store one that h->streams is about? */
+static bool
+is_fresh(const Host *h, const Op *store)
 {
     for (const Block *b = store->block; b->owner; b = b->owner->block)
         if (b->owner->op != OP_FOR)
@@ -375,7 +376,7 @@ fresh_bytes(const Host *h, const Block *b)
 {
     int64_t n = 0;
     EACH_OP(o, b)
-        if (o->op == OP_STORE && host_is_fresh(h, o))
+        if (o->op == OP_STORE && is_fresh(h, o))
             n += ty_numel(arg(o, 0)->type) * elem_info[arg(o, 0)->type->elem].bytes;
     return n;
 }
@@ -404,8 +405,9 @@ host_look_for_streams(Host *h)
 #endif
 }
 
-void
-host_write_past(Host *h, const Type *t, int lanes, Lv ptr, Lv value)
+/* host_write of consecutive elements, past the caches where h->streams says so. */
+static void
+write_past(Host *h, const Type *t, int lanes, Lv ptr, Lv value)
 {
     Ll *l = h->l;
     int bytes = lanes * ty_bytes(t);
@@ -583,8 +585,8 @@ atomic_one(Host *h, const Op *o, Lv ptr, Lv a, Lv b)
     return from_bits(h, t, old);
 }
 
-Lv
-host_atomic(Host *h, const Op *o, int lanes, Lv ptr, Lv a, Lv b, Lv mask)
+static Lv
+atomic(Host *h, const Op *o, int lanes, Lv ptr, Lv a, Lv b, Lv mask)
 {
     Ll *l = h->l;
     const Type *t = ty_element(h->c, ty_pointee(h->c, arg(o, 0)->type));
@@ -613,4 +615,21 @@ host_atomic(Host *h, const Op *o, int lanes, Lv ptr, Lv a, Lv b, Lv mask)
     LLVMBuildStore(l->b, old, lane_at(h, e, out, i));
     lanes_close(h, &s);
     return host_from_mem(h, t, LLVMBuildLoad2(l->b, ll_vec(e, lanes), out, ""));
+}
+
+Lv
+host_act(Host *h, const Op *o, Mode m, int lanes, Lv *x)
+{
+    const Type *t = ty_pointee(h->c, arg(o, 0)->type);
+    Lv mask = op_mask(o) ? x[op_mask_at(o)] : NULL;
+    host_guard(h, o, m, lanes, x[0], mask);
+    if (o->op == OP_ATOMIC_RMW || o->op == OP_ATOMIC_CAS)
+        return atomic(h, o, lanes, x[0], x[1], o->op == OP_ATOMIC_CAS ? x[2] : NULL,
+                      mask);
+    if (m == M_ROW && lanes > 1 && host_is_all_true(mask) && h->streams &&
+        is_fresh(h, o))
+        write_past(h, t, lanes, x[0], x[1]);
+    else
+        host_write(h, t, m, lanes, x[0], x[1], mask);
+    return NULL;
 }

@@ -116,29 +116,24 @@ reads_anew(Host *h)
     LLVMBuildFence(h->l->b, LLVMAtomicOrderingAcquire, false, "");
 }
 
-/* A load, store or atomic of one element. */
+/* Of one element. */
 static void
 scalar_access(Host *h, const Op *o)
 {
     bool is_load = o->op == OP_LOAD, is_volatile = is_load && ir_attr(o, ATTR_VOLATILE);
     const Type *t = ty_pointee(h->c, arg(o, 0)->type);
-    Lv p = scalar_arg(h, o, 0), x = scalar_arg(h, o, 1), y = scalar_arg(h, o, 2);
-    Lv r = NULL;
-    host_guard(h, o, M_ROW, 0, p,
-               o->op == OP_LOAD         ? x
-               : o->op == OP_ATOMIC_CAS ? NULL
-                                        : y);
-    switch (o->op) {
-    case OP_LOAD:
+    Lv x[4], r;
+    for (int i = 0; i < 4; i++)
+        x[i] = scalar_arg(h, o, i);
+    if (is_load) {
+        host_guard(h, o, M_ROW, 0, x[0], x[1]);
         if (is_volatile)
             reads_anew(h);
-        r = host_read(h, t, M_ROW, 0, p, x, y);
+        r = host_read(h, t, M_ROW, 0, x[0], x[1], x[2]);
         if (is_volatile)
             reads_anew(h);
-        break;
-    case OP_STORE: host_write(h, t, M_ROW, 0, p, x, y); break;
-    case OP_ATOMIC_CAS: r = host_atomic(h, o, 0, p, x, y, scalar_arg(h, o, 3)); break;
-    default: r = host_atomic(h, o, 0, p, x, NULL, y);
+    } else {
+        r = host_act(h, o, M_ROW, 0, x);
     }
     if (r)
         *state(h, result(o, 0)) = (VState){.kind = V_SCALAR, .lv = r};
@@ -169,8 +164,7 @@ access_op(Host *h, const Op *o)
         volatile_load(h, o);
         return;
     }
-    Root r = {
-        .kind = o->op == OP_STORE ? R_STORE : R_ATOMIC, .o = o, .pos = host_pos(h, o)};
+    Root r = {.kind = o->n_results ? R_ATOMIC : R_STORE, .o = o, .pos = host_pos(h, o)};
     if (ir_attr(o, ATTR_NEST))
         host_add_to_nest(h, r, arg(o, 0)->type, -1);
     else

@@ -341,14 +341,12 @@ Lv host_read(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv mask, Lv othe
 void host_write(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv value, Lv mask);
 /* Is a gather of elements t one instruction? Where a scatter is, a gather is, too. */
 bool host_gathers(const Host *h, const Type *t);
-/* The same of consecutive elements, past the caches where h->streams says so. */
-void host_write_past(Host *h, const Type *t, int lanes, Lv ptr, Lv value);
-/* Is the store one that h->streams is about? */
-bool host_is_fresh(const Host *h, const Op *store);
 /* Makes h->streams. */
 void host_look_for_streams(Host *h);
 bool host_is_all_true(Lv mask); /* or absent */
-Lv host_atomic(Host *h, const Op *o, int lanes, Lv ptr, Lv a, Lv b, Lv mask);
+/* o, no load, on lanes (below 2: on one element): what an atomic gives. x: operands; of M_ROW the
+ * first is one pointer. */
+Lv host_act(Host *h, const Op *o, Mode m, int lanes, Lv *x);
 Lv host_all(Host *h, Lv mask); /* i1: of every lane */
 Lv host_any(Host *h, Lv mask); /* i1 */
 

@@ -246,15 +246,10 @@ emit_root(Host *h, Group *g, Root *r)
     switch (r->kind) {
     case R_KEEP: emit_keep(h, g, r); return;
     case R_STORE: {
-        const Type *t = ty_pointee(h->c, arg(o, 0)->type);
-        Lv p = r->mode == M_ROW ? r->in[0]->x : root_in(h, g, r, 0);
-        Lv x = root_in(h, g, r, 1), mask = o->n_args > 2 ? root_in(h, g, r, 2) : NULL;
-        host_guard(h, o, (Mode)r->mode, lanes, p, mask);
-        if (r->mode == M_ROW && lanes && host_is_all_true(mask) && h->streams &&
-            host_is_fresh(h, o))
-            host_write_past(h, t, lanes, p, x);
-        else
-            host_write(h, t, (Mode)r->mode, lanes, p, x, mask);
+        Lv x[3] = {r->mode == M_ROW ? r->in[0]->x : root_in(h, g, r, 0)};
+        for (int i = 1; i < o->n_args; i++)
+            x[i] = root_in(h, g, r, i);
+        host_act(h, o, (Mode)r->mode, lanes, x);
         return;
     }
     case R_REDUCE: {
@@ -265,12 +260,10 @@ emit_root(Host *h, Group *g, Root *r)
         return;
     }
     case R_ATOMIC: {
-        bool is_cas = o->op == OP_ATOMIC_CAS;
-        int k = is_cas ? 3 : 2;
-        Lv mask = k < o->n_args ? root_in(h, g, r, k) : NULL;
-        host_guard(h, o, M_GATHER, lanes, root_in(h, g, r, 0), mask);
-        Lv old = host_atomic(h, o, lanes, root_in(h, g, r, 0), root_in(h, g, r, 1),
-                             is_cas ? root_in(h, g, r, 2) : NULL, mask);
+        Lv x[4] = {0};
+        for (int i = 0; i < o->n_args; i++)
+            x[i] = root_in(h, g, r, i);
+        Lv old = host_act(h, o, M_GATHER, lanes, x);
         const Type *t = result(o, 0)->type;
         View *w = &state(h, result(o, 0))->view;
         if (w->buf)

@@ -452,8 +452,8 @@ act_on_pieces(Sim *s, Atomic *k, const Many *m)
     sim_pieces_end(s, &p);
 }
 
-void
-sim_atomic(Sim *s, const Op *o)
+static void
+atomic(Sim *s, const Op *o)
 {
     const Val *v = result(o, 0);
     check_layouts(s, o);
@@ -473,6 +473,12 @@ sim_atomic(Sim *s, const Op *o)
     if (fences && sem != SEM_RELEASE)
         s->m->fence(s->l, k.scope);
     sim_share_results(s, o);
+}
+
+void
+sim_rare_access(Sim *s, const Op *o)
+{
+    atomic(s, o);
 }
 
 /* ---- functions with effects ------------------------------------------------------------------ */

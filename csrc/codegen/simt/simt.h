@@ -193,7 +193,7 @@ void sim_async_copy(Sim *s, const Op *o);
 bool sim_reads_ahead(Sim *s, const Op *dot);
 void sim_load(Sim *s, const Op *o);
 void sim_store(Sim *s, const Op *o);
-void sim_atomic(Sim *s, const Op *o);
+void sim_rare_access(Sim *s, const Op *o);
 void sim_extern(Sim *s, const Op *o); /* memory.c: with effects, by the owner */
 void sim_reduce(Sim *s, const Op *o);
 void sim_scan(Sim *s, const Op *o);
