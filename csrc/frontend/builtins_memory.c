@@ -248,6 +248,21 @@ bi_store(Fe *f, Value *a)
     return v_obj(Py_None);
 }
 
+Value
+bi_prefetch(Fe *f, Value *a)
+{
+    static const char *const levels[] = {"L2", "L1", NULL};
+    Val *p = pointer(f, a[0], false),
+        *mask = mask_of(f, a[1], p, "the mask of prefetch");
+    p = byte_pointer(f, p);
+    if (mask)
+        fe_broadcast_pair(f, &p, &mask);
+    Op *o = ir_op(&f->b, OP_PREFETCH, mask ? 2 : 1, (Val *[]){p, mask}, 0, NULL);
+    bool is_first = word(f, a[2], "level", levels) > 0;
+    ir_set_attr(o, ATTR_CACHE, is_first ? CACHE_CA : CACHE_NONE);
+    return v_obj(Py_None);
+}
+
 /* ---- atomics ------------------------------------------------------------------------------ */
 
 static void

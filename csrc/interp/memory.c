@@ -96,6 +96,7 @@ interp_memory(Interp *in, const Op *o)
             if (r[i] == operand(in, o, 1)[i])
                 write_elem(in, o, e, p[i], operand(in, o, 2)[i]);
             break;
+        case OP_PREFETCH: break; /* memory stays as it is */
         default: unreachable(in->c);
         }
     }

@@ -84,6 +84,17 @@ check_cas(const Op *o)
                want_result(o, 0, t));
 }
 
+const char *
+check_prefetch(const Op *o)
+{
+    const char *err = want_count(o, 1, 2);
+    if (!err)
+        err = want_pointer(o, false);
+    if (!err)
+        err = want_mask(o, 1, ty_pointee(comp(o), at(o, 0)));
+    return err ? err : want_word(o, ATTR_CACHE, CACHE_NONE, CACHE_CA);
+}
+
 /* ---- tiles ----------------------------------------------------------------------- */
 
 static bool

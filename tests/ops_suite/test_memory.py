@@ -86,6 +86,13 @@ for policy in ("evict_first", "evict_last"):
         f'tl.store(x1 + i, x, eviction_policy="{policy}")',
         FORMS["other"][1],
     )
+for level in ("L1", "L2"):
+    FORMS[f"prefetch {level}"] = (
+        "tl.prefetch(x0 + i * 1000000, mask=i_am_false)\n"
+        f'tl.prefetch(x0 + (i ^ 5), mask=i < 100, level="{level}")\n'
+        f'tl.prefetch(x0, level="{level}")\ntl.store(x1 + i, tl.load(x0 + i))',
+        lambda a, o, k: a,
+    )
 FORMS["volatile"] = (
     "tl.store(x1 + i, tl.load(x0 + i, mask=i < 100, other=1, volatile=True))",
     FORMS["other"][1],

@@ -82,6 +82,7 @@ BODIES = {
     "store": 'tl.store(o_ptr + 2 * c, x, mask=c < n, eviction_policy="evict_first")\n    z = y',
     "atomic_rmw": "z = tl.atomic_add(x_ptr + c, y, mask=c < n)",
     "atomic_cas": "z = tl.atomic_cas(x_ptr + c, x, y)",
+    "prefetch": "tl.prefetch(x_ptr + 2 * c, mask=c < n)\n    z = y",
     "tile_load": "d = tl.make_tensor_descriptor(x_ptr, (n,), (1,), (64,))\n    z = d.load([n - 3])",
     "tile_store": "d = tl.make_tensor_descriptor(o_ptr, (n, 64), (64, 1), (1, 64))\n    d.store([3, 0], x[None, :])\n    z = y",
     "reduce": "z = tl.sum(tl.reshape(x, (8, 8)), axis=0)[None, :] + tl.reshape(y, (8, 8))\n    z = tl.reshape(z, (64,)) + tl.max(x)",

@@ -617,11 +617,35 @@ atomic(Host *h, const Op *o, int lanes, Lv ptr, Lv a, Lv b, Lv mask)
     return host_from_mem(h, t, LLVMBuildLoad2(l->b, ll_vec(e, lanes), out, ""));
 }
 
+/* A hint, which no address and no mask makes wrong: a row's lines, or each lane's. */
+static void
+prefetch(Host *h, const Op *o, Mode m, int lanes, Lv ptr)
+{
+    enum { FOR_READING, SECOND_CACHE = 2, FIRST_CACHE = 3, DATA = 1, LINE = 64 };
+    Ll *l = h->l;
+    int level = ir_attr(o, ATTR_CACHE) == CACHE_CA ? FIRST_CACHE : SECOND_CACHE;
+    bool is_each = m == M_GATHER && lanes > 1;
+    int bytes = ty_bytes(ty_pointee(h->c, arg(o, 0)->type)) * MAX(lanes, 1);
+    int n = is_each ? lanes : (bytes + LINE - 1) / LINE;
+    for (int i = 0; i < n; i++) {
+        Lv off = ll_i64(l, i * LINE);
+        Lv at = is_each ? LLVMBuildExtractElement(l->b, ptr, ll_i32(l, i), "")
+                        : LLVMBuildGEP2(l->b, l->i8, ptr, &off, 1, "");
+        ll_intrinsic(
+            l, "llvm.prefetch", &l->ptr, 1,
+            (Lv[]){at, ll_i32(l, FOR_READING), ll_i32(l, level), ll_i32(l, DATA)}, 4);
+    }
+}
+
 Lv
 host_act(Host *h, const Op *o, Mode m, int lanes, Lv *x)
 {
     const Type *t = ty_pointee(h->c, arg(o, 0)->type);
     Lv mask = op_mask(o) ? x[op_mask_at(o)] : NULL;
+    if (o->op == OP_PREFETCH) {
+        prefetch(h, o, m, lanes, x[0]);
+        return NULL;
+    }
     host_guard(h, o, m, lanes, x[0], mask);
     if (o->op == OP_ATOMIC_RMW || o->op == OP_ATOMIC_CAS)
         return atomic(h, o, lanes, x[0], x[1], o->op == OP_ATOMIC_CAS ? x[2] : NULL,

@@ -73,7 +73,8 @@ typedef struct Machine {
                          const Loc *loc);
     void (*cluster_wait)(Ll *l, int site, const Loc *loc);
     /* Global memory. Values are <n x i8/i16/i32/i64> or scalars of ll_mem form; `other` is
-     * what a false pred gives, NULL only where pred is NULL. */
+     * what a false pred gives, NULL only where pred is NULL. A load of void brings what is there
+     * to a cache, CACHE_CA to the first, and gives NULL. */
     Lv (*load)(Ll *l, const Access *a, Lt type, Lv other);
     void (*store)(Ll *l, const Access *a, Lv value);
     /* Elements one atomic takes at most, as log2. `value` is one (ll_elem) or, packed,

@@ -475,10 +475,37 @@ atomic(Sim *s, const Op *o)
     sim_share_results(s, o);
 }
 
+/* Once for what a load of the same elements would take at once. */
+static void
+prefetch(Sim *s, const Op *o)
+{
+    const Val *v = arg(o, 0);
+    check_layouts(s, o);
+    int dim = facts_fastest_dim(s->facts, o), bytes = s->m->max_vec_bytes;
+    SimVector vec = {0};
+    if (v->type->layout)
+        vec = vector_of(o, dim, facts_access_log2(s->facts, o, dim, bytes));
+    Pieces p = sim_pieces(s, v, vec.mask);
+    Lv *ptr = sim_piece(s, &p, v), owner = sim_owner(s, v->type->layout),
+       *mask = op_mask(o) ? sim_piece(s, &p, op_mask(o)) : NULL;
+    Access a = {.cache = (int)ir_attr(o, ATTR_CACHE), .loc = o->loc};
+    for (int i = 0; i < sim_n_regs(v); i++) {
+        if ((uint32_t)i & (vec.mask | ~p.c.regs))
+            continue;
+        a.ptr = ptr[i];
+        a.pred = sim_and(s, owner, mask ? mask[i] : NULL);
+        s->m->load(s->l, &a, s->l->void_, NULL);
+    }
+    sim_pieces_end(s, &p);
+}
+
 void
 sim_rare_access(Sim *s, const Op *o)
 {
-    atomic(s, o);
+    if (o->op == OP_PREFETCH)
+        prefetch(s, o);
+    else
+        atomic(s, o);
 }
 
 /* ---- functions with effects ------------------------------------------------------------------ */

@@ -50,9 +50,23 @@ is_plain(const Access *a)
            a->evict == EVICT_NONE;
 }
 
+static void
+prefetch(Ll *l, const Access *x)
+{
+    Asm a = asm_new(l);
+    asm_predicate(&a, x->pred);
+    asm_text(&a, "prefetch.global.%s [$%d];", x->cache == CACHE_CA ? "L1" : "L2",
+             asm_in(&a, x->ptr));
+    asm_done(&a, false, true);
+}
+
 Lv
 ptx_load(Ll *l, const Access *x, Lt type, Lv other)
 {
+    if (LLVMGetTypeKind(type) == LLVMVoidTypeKind) {
+        prefetch(l, x);
+        return NULL;
+    }
     if (is_plain(x)) {
         Lv v = LLVMBuildLoad2(l->b, type, x->ptr, "");
         LLVMSetAlignment(v, (unsigned)x->align);

@@ -75,6 +75,30 @@ def store(
 
 
 @builtin
+def prefetch(
+    pointer: tensor, mask: Operand | None = None, level: str | None = "L2"
+) -> None:
+    """Bring memory to a cache, for a load that comes later. No value is read.
+
+    For loops that know the next addresses a turn ahead where no compiler does: rows of an
+    embedding, pages of a table. What lies in a row is brought by ``num_stages``.
+    An address that is nobody's does no harm; a mask spares the GPU the work.
+
+    Shapes: pointer and mask broadcast together.
+    Types:  pointers to any type; mask is int1. level is "L2" (default) or "L1".
+    Cost:   one instruction for what a load would read at once, or, on CPUs, for a line.
+    Errors: CompileError[TYPE] for what is no pointer, or a mask of numbers;
+            CompileError[VALUE] for another level.
+
+    >>> i = tl.arange(0, 4)
+    >>> tl.prefetch(x_ptr + i, mask=i < 3)
+    >>> tl.load(x_ptr + i)
+    float32[4]: [0, 1, 2, 3]
+    """
+    return outside()
+
+
+@builtin
 def make_block_ptr(
     base: tensor,
     shape: Sequence[Operand],
