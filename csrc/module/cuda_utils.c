@@ -1,7 +1,7 @@
 /* cuda_utils: what driver.active.utils has on a GPU, over the table of the driver.
  *
  * For programs that load machine code and make tensor maps themselves; our own launches go
- * through runtime/cuda_launch.c. Python over it: CudaUtils of tegula/driver.py. Handles of
+ * through runtime/cuda_launch.c. Python over it: CudaUtils of tegula/compat/driver.py. Handles of
  * the driver are ints.
  */
 #include "module/module.h"

@@ -38,7 +38,7 @@ static int
 is_cuda_active(State *st)
 {
     if (st->active == DRIVER_UNKNOWN) {
-        PyObject *mod = PyImport_ImportModule("tegula.driver");
+        PyObject *mod = PyImport_ImportModule("tegula.compat.driver");
         PyObject *r = mod ? PyObject_CallMethod(mod, "is_cuda", NULL) : NULL;
         int truth = r ? PyObject_IsTrue(r) : -1;
         DROP(mod, r);

@@ -9,7 +9,7 @@
  *
  * So is the question to knobs.py whether the environment has changed.
  *
- * The hooks are one object each, made by tegula/hooks.py out of what stands in
+ * The hooks are one object each, made by tegula/compat/hooks.py out of what stands in
  * knobs.runtime, and None while nothing stands there: a launch without hooks compares one
  * pointer.
  */
@@ -136,7 +136,7 @@ hooks_dump(Compiled *v)
 {
     if (!v->st->config.dump_ir)
         return 0;
-    PyObject *hooks = PyImport_ImportModule("tegula.hooks");
+    PyObject *hooks = PyImport_ImportModule("tegula.compat.hooks");
     PyObject *res = hooks
                         ? PyObject_CallMethod(hooks, "dump_stages", "O", (PyObject *)v)
                         : NULL;
@@ -154,7 +154,7 @@ hooks_symbol(const Call *c, char **out)
         Py_XDECREF(repr);
         return 0;
     }
-    PyObject *meta = call_meta(c), *hooks = PyImport_ImportModule("tegula.hooks");
+    PyObject *meta = call_meta(c), *hooks = PyImport_ImportModule("tegula.compat.hooks");
     PyObject *name = meta && hooks
                          ? PyObject_CallMethod(hooks, "variant_name", "OO", self, meta)
                          : NULL;

@@ -116,7 +116,7 @@ add_file(Overrides *all, const char *path, Target t)
 static int
 add_directory(Overrides *all, const char *kernel, const char *hash, Target t)
 {
-    PyObject *hooks = PyImport_ImportModule("tegula.hooks");
+    PyObject *hooks = PyImport_ImportModule("tegula.compat.hooks");
     PyObject *list = NULL;
     int r = -1;
     list = hooks ? PyObject_CallMethod(hooks, "override_files", "ss", kernel, hash)

@@ -40,7 +40,7 @@ HOST = (
     "tegula.configs",
     "tegula.autotune",
     "tegula.constexprs",
-    "tegula.compiler",
+    "tegula.compat.compiler",
     "tegula.tensors",
     "tegula.language.aggregates",
     "tegula.errors",

@@ -49,13 +49,13 @@ from tegula.constexprs import next_power_of_2 as next_power_of_2
 
 # What few programs need, found when first asked for: importing us stays cheap.
 _LATER = {
-    "ASTSource": "compiler",
+    "ASTSource": "compat.compiler",
     "AsyncCompileMode": "compat.async_compile",
     "FutureKernel": "compat.async_compile",
     "aggregate": "language.aggregates",
     "MockTensor": "tensors",
     "TensorWrapper": "tensors",
-    "compile": "compiler",
+    "compile": "compat.compiler",
     "get_allocator": "tensors",
     "must_use_result": "constexprs",
     "reinterpret": "tensors",
@@ -64,18 +64,13 @@ _LATER = {
     "InterpreterError": "errors",
     "PTXASError": "errors",
 }
-_MODULES = (
-    "backends",
-    "compat",
-    "compiler",
-    "driver",
-    "language",
-    "ops",
-    "profiler",
-    "runtime",
-    "testing",
-    "tools",
-)
+_MODULES = {
+    **dict.fromkeys(("backends", "compiler", "driver"), "tegula.compat."),
+    **dict.fromkeys(
+        ("compat", "language", "ops", "profiler", "runtime", "testing", "tools"),
+        "tegula.",
+    ),
+}
 
 # What other packages of kernels have under these names.
 _ELSEWHERE = {
@@ -92,10 +87,10 @@ _ELSEWHERE = {
 }
 
 if TYPE_CHECKING:
-    from tegula import backends as backends
+    from tegula.compat import backends as backends
     from tegula import compat as compat
-    from tegula import compiler as compiler
-    from tegula import driver as driver
+    from tegula.compat import compiler as compiler
+    from tegula.compat import driver as driver
     from tegula import language as language
     from tegula import ops as ops
     from tegula import profiler as profiler
@@ -104,11 +99,11 @@ if TYPE_CHECKING:
     from tegula import tools as tools
     from tegula.compat.async_compile import AsyncCompileMode as AsyncCompileMode
     from tegula.compat.async_compile import FutureKernel as FutureKernel
-    from tegula.compiler import ASTSource as ASTSource
+    from tegula.compat.compiler import ASTSource as ASTSource
     from tegula.language.aggregates import aggregate as aggregate
     from tegula.tensors import MockTensor as MockTensor
     from tegula.tensors import TensorWrapper as TensorWrapper
-    from tegula.compiler import compile as compile
+    from tegula.compat.compiler import compile as compile
     from tegula.tensors import get_allocator as get_allocator
     from tegula.constexprs import must_use_result as must_use_result
     from tegula.tensors import reinterpret as reinterpret
@@ -125,7 +120,7 @@ else:
         if name in _LATER:
             return getattr(importlib.import_module(f"tegula.{_LATER[name]}"), name)
         if name in _MODULES:
-            return importlib.import_module(f"tegula.{name}")
+            return importlib.import_module(_MODULES[name] + name)
         text = f"module 'tegula' has no attribute {name!r}"
         if name in _ELSEWHERE:
             text += f": {_ELSEWHERE[name]}"

@@ -94,7 +94,8 @@ def peaks_of(compiled: Any, traffic: dict[str, Any]) -> tuple[float, float] | No
         return cpu_peaks()
     if not compiled.target.startswith("cuda"):
         return None
-    from tegula import driver, peaks
+    from tegula import peaks
+    from tegula.compat import driver
 
     try:
         p: Any = driver.active

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from tegula import _core
-from tegula.backends import target_of
+from tegula.compat.backends import target_of
 
 
 class Stages(Mapping[str, Any]):
@@ -191,7 +191,8 @@ def launch_metadata(compiled: _core.CompiledKernel) -> Callable[..., Any]:
     """``compiled.launch_metadata``: a LazyDict for the hooks; None while there are none."""
 
     def describe(grid: Any, stream: int, *args: Any) -> Any:
-        from tegula import hooks, knobs
+        from tegula import knobs
+        from tegula.compat import hooks
 
         if not knobs.runtime.launch_enter_hook:
             return None
@@ -226,7 +227,7 @@ class DeviceCaches(Forgetful):
     def _devices(v: _core.CompiledKernel) -> list[Any]:
         if not v.target.startswith("cuda"):
             return [v.target]
-        from tegula import driver
+        from tegula.compat import driver
 
         # Compiled from types, and not launched yet: for the current one.
         is_there = driver.is_cuda()
@@ -235,7 +236,7 @@ class DeviceCaches(Forgetful):
         ]
 
     def __missing__(self, device: Any) -> Any:
-        from tegula import driver
+        from tegula.compat import driver
 
         if device == 0 and driver.__getattr__("active").torch_device == "cpu":
             others = [k for k in self if k != 0]  # the machine's only device

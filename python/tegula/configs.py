@@ -221,7 +221,7 @@ def without_amd(configs: list[Config], arg_names: list[str]) -> list[Config]:
     found = {name: None for c in configs for name in c.kwargs if name in names}
     if not found:
         return configs
-    from tegula import driver
+    from tegula.compat import driver
 
     active: Any = driver.active
     if active.get_current_target().backend != "cpu":

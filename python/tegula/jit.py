@@ -351,7 +351,7 @@ class JITFunction(Kernel, KernelInterface, Generic[R]):
 
     def create_binder(self) -> Callable[..., Any]:
         """binder(*args, **kwargs) -> (arguments by name, specialisation, options)."""
-        from tegula.compiler import signature_text
+        from tegula.signatures import signature_text
 
         def bind(*args: Any, **kwargs: Any) -> Any:
             options = {k: v for k, v in kwargs.items() if k not in self.arg_names}
@@ -442,7 +442,7 @@ def get_jit_fn_file_line(fn: Any) -> tuple[str, int]:
 
 def get_device_key() -> str:
     """The machine that kernels run on now: "cpu:0", "cuda:1"."""
-    from tegula import driver
+    from tegula.compat import driver
 
     active: Any = driver.active
     return f"{active.get_current_target().backend}:{active.get_current_device()}"
@@ -576,7 +576,7 @@ _ELSEWHERE = {
     "TensorWrapper": "tensors",
     "constexpr_function": "constexprs",
     "reinterpret": "tensors",
-    "serialize_specialization_data": "hooks",
+    "serialize_specialization_data": "compat.hooks",
     "type_canonicalisation_dict": "signatures",
 }
 
@@ -585,7 +585,7 @@ def __getattr__(name: str) -> Any:
     import importlib
 
     if name == "driver":
-        return importlib.import_module("tegula.driver")
+        return importlib.import_module("tegula.compat.driver")
     if name in _ELSEWHERE:
         module = importlib.import_module(f"tegula.{_ELSEWHERE[name]}")
         return getattr(module, "Kernel" if name == "JITCallable" else name)

@@ -168,7 +168,7 @@ _CHAINS = (
     "kernel_unload_hook",
 )
 _REVERSED = ("launch_exit_hook", "kernel_load_end_hook")
-# Set to a function, or None. What each is called with: tegula/hooks.py.
+# Set to a function, or None. What each is called with: tegula/compat/hooks.py.
 HOOKS = {
     "runtime": (
         *_CHAINS,
@@ -351,7 +351,7 @@ def _connect() -> None:
             launch_hook=None, compile_hook=None, load_hook=None, unload_hook=None
         )
         return
-    from tegula import hooks
+    from tegula.compat import hooks
 
     _core.configure(
         launch_hook=hooks.around_launch if launch else None,

@@ -16,7 +16,7 @@ from tegula import _core
 
 
 def _properties(device: int | None) -> dict[str, Any]:
-    from tegula import driver
+    from tegula.compat import driver
 
     active: Any = driver.active
     if device is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from tegula.compiler import signature_text, type_code
+from tegula.tensors import MockTensor
 
 # Codes of types in signatures, by the names that libraries write.
 type_canonicalisation_dict = {
@@ -35,6 +35,77 @@ type_canonicalisation_dict = {
     "void": "void",
 }
 type_canonicalisation_dict |= {v: v for v in list(type_canonicalisation_dict.values())}
+
+
+_CODES = {
+    "bool": "i1",
+    "float16": "fp16",
+    "bfloat16": "bf16",
+    "float32": "fp32",
+    "float64": "fp64",
+    "float8_e4m3fn": "fp8e4nv",
+    "float8_e5m2": "fp8e5",
+    **{f"int{n}": f"i{n}" for n in (1, 8, 16, 32, 64)},
+    **{f"uint{n}": f"u{n}" for n in (8, 16, 32, 64)},
+}
+
+
+def type_code(a: Any) -> str:
+    """The code of an annotation that is a type, int, tl.float32, "*fp16"; else ""."""
+    if a in (bool, int, float):
+        return {bool: "u1", int: "i32", float: "fp32"}[a]
+    if isinstance(a, str):
+        a = a.strip("'\"")
+        base, star = a.removeprefix("*k").removeprefix("*"), "*" * a.startswith("*")
+        if base in ("bool", "int", "float"):
+            return star + {"bool": "u1", "int": "i32", "float": "fp32"}[base]
+        code = _CODES.get(base.removeprefix("tl."), base)
+        return star + code if code in {*_CODES.values(), "u1"} else ""
+    if hasattr(a, "element_ty"):
+        of = type_code(a.element_ty)
+        return "*" + of if of else ""
+    name = getattr(a, "name", "")
+    return type_code(name) if isinstance(name, str) else ""
+
+
+def _address(x: Any) -> int:
+    if hasattr(x, "data_ptr"):
+        return int(x.data_ptr())
+    interface = getattr(x, "__array_interface__", None) or getattr(
+        x, "__cuda_array_interface__", {"data": (1, False)}
+    )
+    return int(interface["data"][0])
+
+
+def signature_text(x: Any, facts: bool = False) -> Any:
+    """The type of an argument as signatures write it: "*fp32", "i32", a tuple of them.
+
+    facts: with what a launch would find out, "*fp32:16". "constexpr" is what has no type.
+    """
+    if isinstance(x, bool):
+        return "u1"
+    if isinstance(x, int):
+        ty = "i32" if -(2**31) <= x < 2**31 else "i64" if x < 2**63 else "u64"
+        hint = ":1" if x == 1 else ":16" if x % 16 == 0 else ""
+        return ty + hint if facts else ty
+    if isinstance(x, float):
+        return "fp32"
+    if isinstance(x, str):  # a type already: kernel.compile("*fp32:16")
+        return x if facts else x.partition(":")[0]
+    if isinstance(x, tuple):
+        return tuple(signature_text(e, facts) for e in x)
+    if facts and hasattr(x, "value") and type(x).__name__ == "constexpr":
+        return {"constexpr": x.value}
+    if hasattr(x, "block_shape"):
+        of = signature_text(x.base).removeprefix("*")
+        return f"tensordesc<{of}{list(map(int, x.block_shape))}>"
+    x = MockTensor.wrap_dtype(x)  # of a warmup
+    dtype = getattr(x, "dtype", None)
+    if dtype is None:
+        return "constexpr"
+    name = str(dtype).removeprefix("torch.")
+    aligned = facts and _address(x) % 16 == 0
+    return "*" + _CODES.get(name, name) + (":16" if aligned else "")
 
 
 def _normalize_ty(ty: Any) -> str:

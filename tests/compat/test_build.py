@@ -245,7 +245,7 @@ def test_interpreted_function() -> None:
 
 
 def test_cache_keys() -> None:
-    from tegula.compiler import ASTSource, get_cache_key, make_backend
+    from tegula.compat.compiler import ASTSource, get_cache_key, make_backend
     from tegula.runtime.cache import make_so_cache_key
 
     source = ASTSource(dot_kernel, {"x": "*fp32"})

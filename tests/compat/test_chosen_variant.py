@@ -9,7 +9,7 @@ import pytest
 
 import tegula
 import tegula.language as tl
-from tegula.compiler import ASTSource, compile
+from tegula.compat.compiler import ASTSource, compile
 
 
 @tegula.jit

@@ -12,7 +12,7 @@ import pytest
 import tegula as triton
 import tegula.language as tl
 from tegula import compat, errors
-from tegula.compiler import ASTSource
+from tegula.compat.compiler import ASTSource
 from tegula.tools.tensor_descriptor import TensorDescriptor
 
 

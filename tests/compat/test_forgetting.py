@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 from concurrent.futures import Executor, Future
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 
 import tegula
 import tegula.language as tl
-from tegula import driver
+from tegula.compat import driver
 
 
 def fresh_kernel():
@@ -123,6 +125,15 @@ def test_modules_as_attributes():
     assert tegula.backends.driver is driver
     assert tegula.backends.compiler is tegula.backends
     assert tegula.runtime._allocation.NullAllocator
+
+
+@pytest.mark.parametrize("name", ["backends", "compiler", "driver"])
+def test_modules_under_tritons_names(name):
+    """They lie in compat/, once, and are imported by either name."""
+    module = importlib.import_module(f"tegula.{name}")
+    assert module is getattr(tegula, name)
+    assert module is importlib.import_module(f"tegula.compat.{name}")
+    assert importlib.util.find_spec(f"tegula.{name}")
 
 
 def test_constant_tuples_have_a_type():

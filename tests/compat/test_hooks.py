@@ -7,7 +7,8 @@ import pytest
 
 import tegula
 import tegula.language as tl
-from tegula import driver, knobs
+from tegula import knobs
+from tegula.compat import driver
 
 
 @pytest.fixture(autouse=True)
@@ -120,8 +121,8 @@ def test_driver():
 
 
 def test_compile_from_a_signature():
-    from tegula.backends import GPUTarget
-    from tegula.compiler import ASTSource, compile
+    from tegula.compat.backends import GPUTarget
+    from tegula.compat.compiler import ASTSource, compile
 
     fill = kernel()
     source = ASTSource(

@@ -106,7 +106,7 @@ def test_torch_compile(tmp_path, code):
 
 def test_what_torch_reads_of_a_kernel():
     """Parameters as Triton's IR has them: no constants, and a descriptor's sides."""
-    from tegula.compiler import ASTSource
+    from tegula.compat.compiler import ASTSource
 
     @tegula.jit
     def f(pair, desc, n, out, none, BLOCK: tl.constexpr):

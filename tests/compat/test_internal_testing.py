@@ -9,7 +9,8 @@ import pytest
 
 import tegula
 import tegula.language as tl
-from tegula import driver, knobs
+from tegula import knobs
+from tegula.compat import driver
 
 torch = pytest.importorskip("torch")
 from tegula.compat import _internal_testing as testing  # noqa: E402

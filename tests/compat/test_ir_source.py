@@ -10,8 +10,8 @@ import pytest
 
 import tegula
 import tegula.language as tl
-from tegula.backends import GPUTarget
-from tegula.compiler import IRSource
+from tegula.compat.backends import GPUTarget
+from tegula.compat.compiler import IRSource
 
 HOPPER = GPUTarget("cuda", 90, 32)
 

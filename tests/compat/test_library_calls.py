@@ -13,8 +13,8 @@ import pytest
 import tegula
 import tegula.language as tl
 from tegula import knobs
-from tegula.backends import GPUTarget
-from tegula.compiler import ASTSource
+from tegula.compat.backends import GPUTarget
+from tegula.compat.compiler import ASTSource
 from tegula.tools.tensor_descriptor import TensorDescriptor
 
 
@@ -427,8 +427,8 @@ def test_a_kernel_written_at_run_time():
 
 def test_options_as_an_object():
     """The options of a compile may come as the attributes of Triton's own class."""
+    from tegula.compat.compiler import compile
     from tegula.compat.nvidia import CUDAOptions
-    from tegula.compiler import compile
 
     k = kernel()
     src = ASTSource(

@@ -15,7 +15,8 @@ import pytest
 
 import tegula
 import tegula.language as tl
-from tegula import compiler, driver, knobs, profiler, tensors, testing, tools
+from tegula import knobs, profiler, tensors, testing, tools
+from tegula.compat import compiler, driver
 from tegula.language import core, standard, target_info
 from tegula.runtime import cache
 from tegula.tools import tensor_descriptor

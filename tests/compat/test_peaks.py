@@ -8,7 +8,8 @@ import stat
 import pytest
 
 import tegula
-from tegula import driver, testing
+from tegula import testing
+from tegula.compat import driver
 
 
 @pytest.fixture

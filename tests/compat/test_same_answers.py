@@ -16,11 +16,11 @@ import pytest
 import tegula
 import tegula.compat
 import tegula.language as tl
-from tegula import _core, driver, errors, knobs
+from tegula import _core, errors, knobs
 from tegula.autotune import Autotuner
-from tegula.backends import BaseBackend, CUDAOptions, GPUTarget, Language
-from tegula.compat import nvidia, utils
-from tegula.compiler import ASTSource
+from tegula.compat import driver, nvidia, utils
+from tegula.compat.backends import BaseBackend, CUDAOptions, GPUTarget, Language
+from tegula.compat.compiler import ASTSource
 from tegula.jit import KernelInterface
 from tegula.runtime import cache
 

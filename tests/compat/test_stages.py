@@ -12,10 +12,10 @@ import pytest
 
 import tegula
 import tegula.language as tl
-from tegula.backends import GPUTarget
 from tegula.compat import libtriton
+from tegula.compat.backends import GPUTarget
 from tegula.compat.code_generator import ast_to_ttir
-from tegula.compiler import ASTSource, make_backend
+from tegula.compat.compiler import ASTSource, make_backend
 
 
 @tegula.jit

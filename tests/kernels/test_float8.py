@@ -13,7 +13,7 @@ from element_types import table as values
 
 import tegula
 import tegula.language as tl
-from tegula.backends import GPUTarget
+from tegula.compat.backends import GPUTarget
 
 torch = pytest.importorskip("torch")
 

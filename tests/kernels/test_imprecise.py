@@ -11,7 +11,7 @@ import simulated
 
 import tegula
 import tegula.language as tl
-from tegula.backends import GPUTarget
+from tegula.compat.backends import GPUTarget
 
 everywhere = pytest.mark.parametrize(
     "target", ("cpu", "interpreter", "emu:sm_89", "emu:sm_90a"), indirect=True

@@ -24,7 +24,7 @@ import numpy as np
 
 import tegula
 import tegula.language as tl
-from tegula.compiler import ASTSource, GPUTarget
+from tegula.compat.compiler import ASTSource, GPUTarget
 
 MANY = 2**62
 

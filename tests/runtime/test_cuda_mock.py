@@ -443,7 +443,7 @@ def test_launches_without_tensors_run_on_the_current_gpu(tmp_path):
     """Tables of addresses, and no argument at all; warmup() by types, for CUDA tensors."""
     out = cuda_mock.run(
         """
-from tegula import driver
+from tegula.compat import driver
 K.nothing[(2,)](0x7000)
 K.bare[(1,)]()
 lib.mock_current(0x9999, 11)            # torch.cuda.set_device(1)

@@ -7,7 +7,8 @@ import pytest
 
 import tegula
 import tegula.language as tl
-from tegula import driver, knobs
+from tegula import knobs
+from tegula.compat import driver
 
 NAMES = ("load_binary", "unload_module", "cuOccupancyMaxActiveClusters")
 NAMES += ("set_printf_fifo_size", "fill_tma_descriptor", "fill_tma_descriptor_tiled")
@@ -16,7 +17,7 @@ NAMES += ("set_printf_fifo_size", "fill_tma_descriptor", "fill_tma_descriptor_ti
 def test_calls_of_the_driver(tmp_path):
     out = cuda_mock.run(
         """
-from tegula import driver
+from tegula.compat import driver
 utils = driver.CudaDriver().utils
 print(sorted(utils.get_device_properties(1).items()))
 log()
@@ -76,7 +77,7 @@ print(log())
 def test_what_the_driver_refuses(tmp_path):
     out = cuda_mock.run(
         """
-from tegula import driver
+from tegula.compat import driver
 utils = driver.CudaDriver().utils
 def refused(entry, call):
     lib.mock_fail(entry)

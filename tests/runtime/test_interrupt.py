@@ -17,7 +17,7 @@ import tegula
 HEAD = """
 import sys, threading, time
 import tegula, tegula.language as tl
-from tegula.compiler import ASTSource, GPUTarget
+from tegula.compat.compiler import ASTSource, GPUTarget
 
 tegula.knobs.cache.dir = ""
 

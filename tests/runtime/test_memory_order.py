@@ -14,7 +14,7 @@ import pytest
 
 import tegula
 import tegula.language as tl
-from tegula.compiler import ASTSource, GPUTarget
+from tegula.compat.compiler import ASTSource, GPUTarget
 
 
 @tegula.jit

@@ -422,7 +422,7 @@ def test_deprecated_types(recwarn: pytest.WarningsRecorder) -> None:
 
 def test_unknown_options_of_a_compile_are_left_out() -> None:
     """As Triton's compile(), which is given all that a tuner chose; a launch refuses."""
-    from tegula.compiler import ASTSource, GPUTarget, compile
+    from tegula.compat.compiler import ASTSource, GPUTarget, compile
 
     types = {"x": "*fp32", "y": "*fp32", "n": "i32"}
     source = ASTSource(scale, types, {"B": 64})

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tegula import compiler, driver, errors, knobs, testing
+from tegula import errors, knobs, testing
+from tegula.compat import compiler, driver
 from tegula.testing import Benchmark, assert_close, do_bench, perf_report
 
 

@@ -44,13 +44,15 @@ ALIASES = {
     "triton._compile_warmup_pool": "tegula.compat.warmup_pool",
     "triton._internal_testing": "tegula.compat._internal_testing",
     "triton._utils": "tegula.compat.utils",
-    "triton.backends.compiler": "tegula.backends",
-    "triton.backends.driver": "tegula.driver",
+    "triton.backends": "tegula.compat.backends",
+    "triton.backends.compiler": "tegula.compat.backends",
+    "triton.backends.driver": "tegula.compat.driver",
     "triton.backends.nvidia": "tegula.compat.nvidia",
     "triton.backends.nvidia.compiler": "tegula.compat.nvidia",
     "triton.backends.nvidia.driver": "tegula.compat.nvidia",
+    "triton.compiler": "tegula.compat.compiler",
     "triton.compiler.code_generator": "tegula.compat.code_generator",
-    "triton.compiler.compiler": "tegula.compiler",
+    "triton.compiler.compiler": "tegula.compat.compiler",
     "triton.compiler.errors": "tegula.errors",
     "triton.experimental": "tegula.compat.experimental",
     "triton.experimental.gluon": "tegula.compat.experimental.gluon",
@@ -58,13 +60,19 @@ ALIASES = {
     "triton.runtime._allocation": "tegula.tensors",
     "triton.runtime._async_compile": "tegula.compat.async_compile",
     "triton.runtime.autotuner": "tegula.autotune",
-    "triton.runtime.driver": "tegula.driver",
+    "triton.runtime.driver": "tegula.compat.driver",
     "triton.runtime.errors": "tegula.errors",
     "triton.runtime.jit": "tegula.jit",
     "triton.language.extra.cuda.libdevice": "tegula.language.extra.libdevice",
     "triton.language.extra.cuda.gdc": "tegula.language.extra.cuda",
     "triton.language.extra.cuda.utils": "tegula.language.extra.cuda",
     "triton.language.semantic": "tegula.language.core",
+}
+
+# What Triton's API alone needs lies here, and has Triton's names under tegula as well:
+# from tegula.compiler import ASTSource.
+_MOVED = {
+    f"tegula.{m}": f"tegula.compat.{m}" for m in ("backends", "compiler", "driver")
 }
 
 # Parts of ours that Triton has not: their names must not look like its own.
@@ -174,8 +182,29 @@ class _Finder(MetaPathFinder):
         return (StandIn(),)
 
 
+class _Moved(MetaPathFinder):
+    """Finds what of _MOVED nobody else has."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: Any = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        real = (
+            importlib.util.find_spec(_MOVED[fullname]) if fullname in _MOVED else None
+        )
+        if real is None:
+            return None
+        return importlib.machinery.ModuleSpec(
+            fullname,
+            _LOADER,
+            origin=real.origin,
+            loader_state=real.name,
+            is_package=True,
+        )
+
+
 _LOADER = _Loader()
 _FINDER = _Finder()
+sys.meta_path.append(_Moved())
 
 
 _THREADS = "TORCHINDUCTOR_COMPILE_THREADS"

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from tegula import driver, knobs
+from tegula import knobs
+from tegula.compat import driver
 from tegula.language import dtype as _dtype
 from tegula.language import str_to_ty
 from tegula.signatures import type_canonicalisation_dict

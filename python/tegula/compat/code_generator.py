@@ -1,11 +1,11 @@
 """``triton.compiler.code_generator``: from a kernel to IR, for programs that go on from
-there stage by stage (``tegula.backends.BaseBackend.make_ttir`` and what follows)."""
+there stage by stage (``tegula.compat.backends.BaseBackend.make_ttir`` and what follows)."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tegula.backends import GPUTarget
+from tegula.compat.backends import GPUTarget
 
 
 def ast_to_ttir(

@@ -23,7 +23,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from tegula.backends import Language
+from tegula.compat.backends import Language
 
 _TIR = re.compile(r"^\s*func @(\w+)\((.*?)\)\s*(?:ctas|loc|\{)", re.M | re.S)
 _LLIR = re.compile(

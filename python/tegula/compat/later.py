@@ -31,12 +31,12 @@ ELSEWHERE: dict[tuple[str, str], tuple[str, str | None]] = {
     ("language.core", "JITCallable"): ("jit", "JITCallable"),
     ("language.core", "atomic_poll"): ("language.standard", "atomic_poll"),
     ("language.core", "expect_zero"): ("language.standard", "expect_zero"),
-    ("driver", "backends"): ("backends", "backends"),
-    ("autotune", "driver"): ("driver", None),
-    ("compiler", "backends"): ("backends", "backends"),
+    ("driver", "backends"): ("compat.backends", "backends"),
+    ("autotune", "driver"): ("compat.driver", None),
+    ("compiler", "backends"): ("compat.backends", "backends"),
     ("compiler", "get_sass"): ("tools.disasm", "get_sass"),
     ("knobs", "Env"): ("knob_types", "_Env"),
-    ("language.target_info", "driver"): ("driver", None),
+    ("language.target_info", "driver"): ("compat.driver", None),
     ("tools", "LinearLayout"): ("tools.linear_layout", "LinearLayout"),
     **{
         ("tools.tensor_descriptor", n): ("compat.utils", n)
@@ -50,7 +50,7 @@ def find(module: str, name: str) -> Any:
     """The name that a module of ours was asked for and does not have; AttributeError."""
     if name.startswith("__"):  # importlib asks every module for a few
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
-    key = module.removeprefix("tegula.")
+    key = module.removeprefix("tegula.").removeprefix("compat.")
     if name in HERE.get(key, "").split():
         return getattr(importlib.import_module("tegula.compat.later_names"), name)
     if (key, name) in ELSEWHERE:

@@ -62,7 +62,7 @@ def create_function_from_signature(
     sig: inspect.Signature, kparams: Any, backend: Any
 ) -> Callable[..., tuple[dict[str, Any], list[Any], dict[str, Any]]]:
     """f(*args, **kwargs) -> arguments by name, their specializations, the options."""
-    from tegula.backends import BaseBackend
+    from tegula.compat.backends import BaseBackend
     from tegula.signatures import native_specialize_impl
 
     backend = backend or BaseBackend
@@ -319,17 +319,17 @@ class DriverConfig:
 
     @property
     def default(self) -> Any:
-        return importlib.import_module("tegula.driver").default
+        return importlib.import_module("tegula.compat.driver").default
 
     @property
     def active(self) -> Any:
-        return importlib.import_module("tegula.driver").active
+        return importlib.import_module("tegula.compat.driver").active
 
     def set_active(self, driver: Any) -> None:
-        importlib.import_module("tegula.driver").set_active(driver)
+        importlib.import_module("tegula.compat.driver").set_active(driver)
 
     def reset_active(self) -> None:
-        importlib.import_module("tegula.driver").reset_active()
+        importlib.import_module("tegula.compat.driver").reset_active()
 
 
 def configure_runtime() -> None:

@@ -12,16 +12,16 @@ from types import ModuleType
 from typing import Any
 
 from tegula import knobs, toolchain
-from tegula.backends import BaseBackend as BaseBackend
-from tegula.backends import BaseBackend as CUDABackend
-from tegula.backends import CUDAOptions as CUDAOptions
-from tegula.backends import GPUTarget as GPUTarget
-from tegula.backends import Language as Language
-from tegula.driver import CudaDriver as CudaDriver
-from tegula.driver import CudaUtils as CudaUtils
-from tegula.driver import GPUDriver as GPUDriver
-from tegula.driver import Launcher as CudaLauncher
-from tegula.driver import PyCUtensorMap as PyCUtensorMap
+from tegula.compat.backends import BaseBackend as BaseBackend
+from tegula.compat.backends import BaseBackend as CUDABackend
+from tegula.compat.backends import CUDAOptions as CUDAOptions
+from tegula.compat.backends import GPUTarget as GPUTarget
+from tegula.compat.backends import Language as Language
+from tegula.compat.driver import CudaDriver as CudaDriver
+from tegula.compat.driver import CudaUtils as CudaUtils
+from tegula.compat.driver import GPUDriver as GPUDriver
+from tegula.compat.driver import Launcher as CudaLauncher
+from tegula.compat.driver import PyCUtensorMap as PyCUtensorMap
 from tegula.errors import PTXASError as PTXASError
 from tegula.runtime.build import compile_module_from_src as compile_module_from_src
 

@@ -12,7 +12,7 @@ from .builtin import builtin, outside
 def _host_target() -> Any:
     """The machine that kernels run on now. A kernel is answered for the target that it is
     compiled for; the host, which may ask as well, for this one."""
-    from tegula import driver
+    from tegula.compat import driver
 
     active: Any = driver.active
     return active.get_current_target()

@@ -26,7 +26,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tegula import knobs
-from tegula.compiler import LazyDict
+from tegula.compat.compiler import LazyDict
 
 
 class Node:
@@ -150,7 +150,7 @@ class _Profiler:
 
     @staticmethod
     def on_gpu() -> bool:
-        from tegula import driver
+        from tegula.compat import driver
 
         torch = sys.modules.get("torch")  # whose events tell the time there
         return bool(

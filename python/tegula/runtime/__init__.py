@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib
 
-from tegula import driver as driver
 from tegula import errors as errors
 from tegula.autotune import Autotuner as Autotuner
 from tegula.autotune import Config as Config
 from tegula.autotune import Heuristics as Heuristics
 from tegula.autotune import autotune as autotune
 from tegula.autotune import heuristics as heuristics
+from tegula.compat import driver as driver
 from tegula.errors import InterpreterError as InterpreterError
 from tegula.errors import OutOfResources as OutOfResources
 from tegula.jit import JITFunction as JITFunction

@@ -216,7 +216,7 @@ def get_cache_key(
     src: Any, backend: Any, backend_options: Any, env_vars: dict[str, str]
 ) -> str:
     """As ``compiler.get_cache_key``."""
-    from tegula import compiler
+    from tegula.compat import compiler
 
     return compiler.get_cache_key(src, backend, backend_options, env_vars)
 

@@ -69,7 +69,7 @@ class Parameter:
 def parse_target(text: str | None) -> str:
     """ "cuda:90:32" as Triton writes it, or "cuda:sm_90a", as we do."""
     if text is None:
-        from tegula import driver
+        from tegula.compat import driver
 
         target = driver.active.get_current_target()
         if target.backend != "cuda":
@@ -77,7 +77,7 @@ def parse_target(text: str | None) -> str:
         return str(target.text)
     parts = text.split(":")
     if len(parts) == 3:
-        from tegula.backends import GPUTarget
+        from tegula.compat.backends import GPUTarget
 
         if parts[0] != "cuda" or not parts[1].isdigit():
             raise SystemExit(f"target {text}: C code is made for cuda alone")

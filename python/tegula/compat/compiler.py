@@ -15,90 +15,18 @@ from typing import Any
 from tegula import _core
 from tegula import errors as errors
 from tegula._core import CompiledKernel as CompiledKernel
-from tegula.backends import BaseBackend, GPUTarget
-from tegula.backends import Language as Language
+from tegula.compat.backends import BaseBackend, GPUTarget
+from tegula.compat.backends import Language as Language
 from tegula.errors import CompilationError as CompilationError
 from tegula.errors import CompileTimeAssertionFailure as CompileTimeAssertionFailure
 from tegula.errors import OutOfResources as OutOfResources  # Triton 2 had it here
 from tegula.errors import (
     UnsupportedLanguageConstruct as UnsupportedLanguageConstruct,
 )
-from tegula.tensors import MockTensor
 
 __path__: list[str] = []  # Triton has a package here: see tegula.compat
 
 _DIVISIBLE = "tt.divisibility"
-
-
-_CODES = {
-    "bool": "i1",
-    "float16": "fp16",
-    "bfloat16": "bf16",
-    "float32": "fp32",
-    "float64": "fp64",
-    "float8_e4m3fn": "fp8e4nv",
-    "float8_e5m2": "fp8e5",
-    **{f"int{n}": f"i{n}" for n in (1, 8, 16, 32, 64)},
-    **{f"uint{n}": f"u{n}" for n in (8, 16, 32, 64)},
-}
-
-
-def type_code(a: Any) -> str:
-    """The code of an annotation that is a type, int, tl.float32, "*fp16"; else ""."""
-    if a in (bool, int, float):
-        return {bool: "u1", int: "i32", float: "fp32"}[a]
-    if isinstance(a, str):
-        a = a.strip("'\"")
-        base, star = a.removeprefix("*k").removeprefix("*"), "*" * a.startswith("*")
-        if base in ("bool", "int", "float"):
-            return star + {"bool": "u1", "int": "i32", "float": "fp32"}[base]
-        code = _CODES.get(base.removeprefix("tl."), base)
-        return star + code if code in {*_CODES.values(), "u1"} else ""
-    if hasattr(a, "element_ty"):
-        of = type_code(a.element_ty)
-        return "*" + of if of else ""
-    name = getattr(a, "name", "")
-    return type_code(name) if isinstance(name, str) else ""
-
-
-def _address(x: Any) -> int:
-    if hasattr(x, "data_ptr"):
-        return int(x.data_ptr())
-    interface = getattr(x, "__array_interface__", None) or getattr(
-        x, "__cuda_array_interface__", {"data": (1, False)}
-    )
-    return int(interface["data"][0])
-
-
-def signature_text(x: Any, facts: bool = False) -> Any:
-    """The type of an argument as signatures write it: "*fp32", "i32", a tuple of them.
-
-    facts: with what a launch would find out, "*fp32:16". "constexpr" is what has no type.
-    """
-    if isinstance(x, bool):
-        return "u1"
-    if isinstance(x, int):
-        ty = "i32" if -(2**31) <= x < 2**31 else "i64" if x < 2**63 else "u64"
-        hint = ":1" if x == 1 else ":16" if x % 16 == 0 else ""
-        return ty + hint if facts else ty
-    if isinstance(x, float):
-        return "fp32"
-    if isinstance(x, str):  # a type already: kernel.compile("*fp32:16")
-        return x if facts else x.partition(":")[0]
-    if isinstance(x, tuple):
-        return tuple(signature_text(e, facts) for e in x)
-    if facts and hasattr(x, "value") and type(x).__name__ == "constexpr":
-        return {"constexpr": x.value}
-    if hasattr(x, "block_shape"):
-        of = signature_text(x.base).removeprefix("*")
-        return f"tensordesc<{of}{list(map(int, x.block_shape))}>"
-    x = MockTensor.wrap_dtype(x)  # of a warmup
-    dtype = getattr(x, "dtype", None)
-    if dtype is None:
-        return "constexpr"
-    name = str(dtype).removeprefix("torch.")
-    aligned = facts and _address(x) % 16 == 0
-    return "*" + _CODES.get(name, name) + (":16" if aligned else "")
 
 
 class LazyDict:
@@ -234,7 +162,7 @@ def get_cache_key(
 
 def _max_shared_mem(device: int = 0) -> int:
     """Bytes of shared memory that a program can have."""
-    from tegula import driver
+    from tegula.compat import driver
 
     active: Any = driver.active
     most: int = active.utils.get_device_properties(device)["max_shared_mem"]
@@ -289,7 +217,7 @@ def compile(
             f"{name}.warmup(.., grid=(1,)) compiles for arguments"
         )
     if target is None:
-        from tegula import driver
+        from tegula.compat import driver
 
         active: Any = driver.active
         target = active.get_current_target()
@@ -315,7 +243,7 @@ def __getattr__(name: str) -> Any:
     if name == "driver":
         import importlib
 
-        return importlib.import_module("tegula.driver")
+        return importlib.import_module("tegula.compat.driver")
     if name == "code_generator":
         import importlib
 

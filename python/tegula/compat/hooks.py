@@ -25,7 +25,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tegula import knobs
-from tegula.compiler import LazyDict, signature_text
+from tegula.compat.compiler import LazyDict
+from tegula.signatures import signature_text
 
 
 class JitFunctionInfo(NamedTuple):
@@ -114,7 +115,7 @@ def variant_name(kernel: Any, arguments: dict[str, Any]) -> str:
 
 def _inspect_stages(target: str, options: dict[str, Any]) -> None:
     """Show the stages of a compile to ``add_stages_inspection_hook``."""
-    from tegula import backends
+    from tegula.compat import backends
 
     def stage(*_: Any) -> Any:
         raise RuntimeError("the stages of tegula run in C: they cannot be called")
@@ -228,7 +229,7 @@ def serialize_specialization_data(
 
 
 def _target(variant: Any) -> Any:
-    from tegula import backends
+    from tegula.compat import backends
 
     return backends.target_of(variant.target)
 

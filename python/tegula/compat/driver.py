@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tegula import _core, knobs
-from tegula.backends import GPUTarget, target_of
+from tegula.compat.backends import GPUTarget, target_of
 
 
 class Driver:
@@ -100,7 +100,7 @@ class Launcher:
     called with the grid, a stream, and every argument, as ``compiled.run`` is."""
 
     def __init__(self, src: Any, metadata: Any) -> None:
-        from tegula import compiler
+        from tegula.compat import compiler
 
         options = {
             name: getattr(metadata, name)

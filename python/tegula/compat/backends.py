@@ -232,7 +232,7 @@ class Backend:
 
 def __getattr__(name: str) -> Any:
     if name == "backends":
-        from tegula import driver
+        from tegula.compat import driver
 
         return {
             "nvidia": Backend(BaseBackend, driver.CudaDriver),
@@ -245,7 +245,7 @@ def __getattr__(name: str) -> Any:
             {"compiler": __name__}.get(name, f"tegula.{name}")
         )
     if name == "DriverBase":
-        from tegula import driver
+        from tegula.compat import driver
 
         return driver.Driver
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
