@@ -150,6 +150,31 @@ void dot_set_sides(Op *dot, DotSides s);
 bool comes_from_dot(const Val *v, int *budget);
 bool has_chained_dot(const Block *b);
 
+/* Does the product in the body of a loop add to what it gave an iteration ago, which nobody looks at
+ * in between? */
+bool only_goes_round(const Block *body, const Op *dot);
+/* The same of a warpgroup's product, which reads its right side in shared memory. */
+bool is_running_sum(const Block *body, const Op *o);
+
+/* ---- neighbours.c --------------------------------------------------------------------------- */
+/* May what is asked for differ from one program to the next? */
+typedef struct Same {
+    Map seen;      /* empty, with an arena */
+    unsigned axes; /* 1 << axis of those along which it may differ */
+    bool differs;
+} Same;
+/* v; arguments, and the counters of loops whose bounds are asked for themselves, do not. */
+void need_same(Same *s, const Val *v);
+/* What decides how often the ops of block b run. */
+void need_same_around(Same *s, const Block *b);
+/* Are the rows of a map's tensor not known to begin at lines of L2? Of a launch's numbers a factor
+ * of 16 is the most that is ever known, and sizes that have it mostly have more. */
+bool map_splits_lines(FactTable *facts, const Op *map);
+/* The first op behind a program's products. NULL: others can see what it does before. */
+Op *after_products(const Block *program);
+/* Has each program a neighbour, at least a spare block? The launch is asked. */
+bool all_have_neighbours(Func *f, const Block *program);
+
 /* ---- hopper.c ------------------------------------------------------------------------------- */
 /* How far the function goes with what sm_90a alone has. */
 typedef struct HopperPlan {

@@ -190,3 +190,18 @@ dot_set_sides(Op *dot, DotSides s)
                     (int64_t)(s.m - 1) | (int64_t)(s.n - 1) << 20 |
                         (int64_t)(s.k - 1) << 40);
 }
+
+bool
+only_goes_round(const Block *body, const Op *dot)
+{
+    const Val *acc = arg(dot, 2), *v = result(dot, 0);
+    return !acc->def && acc->block == body && acc->index > 0 && ir_has_one_use(acc) &&
+           ir_has_one_use(v) && v->uses->user == body->last &&
+           v->uses - body->last->args == acc->index - 1;
+}
+
+bool
+is_running_sum(const Block *body, const Op *o)
+{
+    return arg(o, 1)->type->slots && only_goes_round(body, o);
+}

@@ -281,15 +281,6 @@ fe_own_value(Fe *f, Value v, const char *name)
     return v;
 }
 
-const Val *
-fe_original(const Fe *f, const Val *v)
-{
-    while (f->c->opt.interpret && v->def && v->def->op == OP_BITCAST &&
-           arg(v->def, 0)->type == v->type)
-        v = arg(v->def, 0);
-    return v;
-}
-
 /* ---- breakpoint() and print() ----------------------------------------------------- */
 
 Value

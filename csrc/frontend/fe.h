@@ -582,8 +582,6 @@ bool fe_is_mark(const Op *o); /* of a line, a call, a return, a breakpoint() */
 void fe_drop_marks(Block *b); /* but those of breakpoint() */
 /* v for the variable `name`: a copy, where it is another variable's, too. */
 Value fe_own_value(Fe *f, Value v, const char *name);
-/* What v is a copy of, or v. */
-const Val *fe_original(const Fe *f, const Val *v);
 /* builtins_extern.c: the operands of a foreign function, one or a tuple, as blocks of one
  * shape: how many. */
 int fe_operands(Fe *f, Value args, Val **x);

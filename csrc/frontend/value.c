@@ -208,12 +208,22 @@ v_from_py(Fe *f, PyObject *o)
     return t;
 }
 
+/* What v was before it became a named copy, which the interpreter's frames show. */
+static const Val *
+original(const Fe *f, const Val *v)
+{
+    while (f->c->opt.interpret && v->def && v->def->op == OP_BITCAST &&
+           arg(v->def, 0)->type == v->type)
+        v = arg(v->def, 0);
+    return v;
+}
+
 /* The help of an error that says that a tensor is known too late. */
 static void
 help_to_know(Fe *f, const Val *v)
 {
     uint64_t bits;
-    const Val *first = fe_original(f, v);
+    const Val *first = original(f, v);
     const char *name = first->name ? first->name : "x", *help = f->c->pending_help;
     bool is_param = !first->def && first->block == f->func->body && v->name;
     if (ir_is_const(v, &bits) && !v->type->rank)

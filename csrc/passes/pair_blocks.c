@@ -176,18 +176,6 @@ find_tiles(Pairs *p, Block *b)
 
 /* ---- is it worth it? --------------------------------------------------------------------- */
 
-bool
-map_splits_lines(FactTable *facts, const Op *map)
-{
-    enum { LINE = 128, MOST_KNOWN = 4 };
-    int rank = map->n_args / 2;
-    const Val *stride = arg(map, 2 * rank - 1);
-    int64_t n, line = LINE / elem_info[arg(map, 0)->type->elem].bytes;
-    if (ir_const_as_int(stride, &n))
-        return n % line != 0;
-    return facts_divisibility(facts, stride, MOST_KNOWN) < MOST_KNOWN;
-}
-
 static bool
 has_one_product(const Block *b)
 {
@@ -335,50 +323,6 @@ share(Pairs *p, Tile *t)
 
 /* ---- the spare block --------------------------------------------------------------------- */
 
-/* Is o, or is an op inside of it, one that others can see? */
-static bool
-is_seen(const Op *o)
-{
-    for (int i = 0; i < o->n_regions; i++)
-        for (const Op *in = o->regions[i]->first; in; in = in->next)
-            if (is_seen(in))
-                return true;
-    return op_has(o, OPF_WRITES) && !op_has(o, OPF_SHARED);
-}
-
-/* May it be left out, as nobody waits for it? */
-static bool
-may_leave_out(const Op *o)
-{
-    bool ok = !op_has(o, OPF_SHARED) && o->op != OP_MAP_LOAD && o->op != OP_DOT &&
-              o->op != OP_MMA_WAIT;
-    for (int i = 0; i < o->n_regions; i++)
-        for (const Op *in = o->regions[i]->first; ok && in; in = in->next)
-            ok = may_leave_out(in);
-    return ok;
-}
-
-/* The first op behind a program's products. NULL: others can see what it does before. */
-static Op *
-end_of(const Block *program)
-{
-    Op *end = program->first;
-    for (Op *o = end; o; o = o->next)
-        if (!may_leave_out(o))
-            end = o->next;
-    for (const Op *o = program->first; o != end; o = o->next)
-        if (is_seen(o))
-            return NULL;
-    return end;
-}
-
-bool
-all_have_neighbours(Func *f, const Block *program)
-{
-    return hopper_grid_is(f, GRID_EVEN) ||
-           (end_of(program) && hopper_grid_is(f, GRID_LONG));
-}
-
 /* How many programs there are along axis 0. */
 static Val *
 num_programs(Build *b)
@@ -391,7 +335,7 @@ make_spare(Pairs *p, Block *team)
 {
     Func *f = p->f;
     p->pair = 2;
-    Op *end = end_of(team);
+    Op *end = after_products(team);
     EACH_OP(o, f->body) {
         if (o->op != OP_PROGRAM_ID || ir_attr(o, ATTR_AXIS))
             continue;

@@ -36,37 +36,14 @@ bool has_nests(const Func *f);
  * arguments i and n + i; false: there is no such thing. */
 bool neutral_value(const Op *o, int i, uint64_t *bits);
 
-/* ---- start_dots.c ------------------------------------------------------------------------ */
-/* Does the product in the body of a loop add to what it gave an iteration ago, which nobody looks at
- * in between? */
-bool only_goes_round(const Block *body, const Op *dot);
-/* Is o, in the body of a loop, a warpgroup's product that adds to what it gave an iteration ago,
- * and nobody looks at in between? */
-/* pipeline_steps.c: a thread's registers for the addresses of copies, 64 bits for each 16 bytes. */
+/* ---- pipeline_steps.c -------------------------------------------------------------------- */
+/* A thread's registers for the addresses of copies, 64 bits for each 16 bytes. */
 int address_words(const Block *body);
-bool is_running_sum(const Block *body, const Op *o);
 
 /* ---- persist.c --------------------------------------------------------------------------- */
 /* Maps every op of f's body to itself that maps of tensors, rings and tests of a launch are made of,
  * and those: whatever is made of the body, they stay in front. */
 void stay_in_front(const Func *f, Map *front);
-/* May what is asked for differ from one program to the next? */
-typedef struct Same {
-    Map seen;      /* empty, with an arena */
-    unsigned axes; /* 1 << axis of those along which it may differ */
-    bool differs;
-} Same;
-/* v; arguments, and the counters of loops whose bounds are asked for themselves, do not. */
-void need_same(Same *s, const Val *v);
-/* What decides how often the ops of block b run. */
-void need_same_around(Same *s, const Block *b);
-
-/* ---- pair_blocks.c ----------------------------------------------------------------------- */
-/* Are the rows of a map's tensor not known to begin at lines of L2? Of a launch's numbers a factor
- * of 16 is the most that is ever known, and sizes that have it mostly have more. */
-bool map_splits_lines(FactTable *facts, const Op *map);
-/* Has each program a neighbour, at least a spare block? The launch is asked. */
-bool all_have_neighbours(Func *f, const Block *program);
 
 /* ---- rings.c ----------------------------------------------------------------------------- */
 /* Is it the work of whoever fills a ring? */

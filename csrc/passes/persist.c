@@ -32,51 +32,9 @@
  */
 #include "passes/passes.h"
 
-enum { AXES = 3, MAX_STEPS = 256, BAND = 8 /* programs */ };
+enum { AXES = 3, BAND = 8 /* programs */ };
 
 /* ---- is it worth it? --------------------------------------------------------------------- */
-
-/* What a loop carries as v, from its begin and from one iteration to the next. */
-static void
-need_same_carried(Same *s, const Val *v)
-{
-    const Op *loop = v->block->owner;
-    if (!loop || !v->index || map_get(&s->seen, v, 0))
-        return;
-    map_put(&s->seen, v, 0, (void *)v);
-    s->differs |= loop->op != OP_FOR;
-    if (s->differs)
-        return;
-    need_same(s, arg(loop, 2 + v->index));
-    need_same(s, arg(loop->regions[0]->last, v->index - 1));
-}
-
-void
-need_same(Same *s, const Val *v)
-{
-    const Op *o = v->def;
-    if (!o)
-        need_same_carried(s, v);
-    if (!o || s->differs || map_get(&s->seen, o, 0))
-        return;
-    map_put(&s->seen, o, 0, (void *)o);
-    bool is_other = o->op == OP_PROGRAM_ID && !(s->axes >> ir_attr(o, ATTR_AXIS) & 1);
-    s->differs = is_other || o->n_regions || !op_has(o, OPF_PURE) ||
-                 s->seen.n > MAX_STEPS;
-    for (int i = 0; i < o->n_args; i++)
-        need_same(s, arg(o, i));
-}
-
-void
-need_same_around(Same *s, const Block *b)
-{
-    for (const Op *o = b->owner; o && !s->differs; o = o->block->owner)
-        if (o->op == OP_FOR || o->op == OP_IF)
-            for (int i = 0; i < (o->op == OP_FOR ? 3 : 1); i++)
-                need_same(s, arg(o, i));
-        else
-            s->differs |= o->op != OP_ROLES;
-}
 
 static void
 need_same_products(Same *s, const Block *b)

@@ -57,21 +57,6 @@
 
 enum { MAX_PRESSURE = 215 }; /* words of a loop whose products run beside each other */
 
-bool
-only_goes_round(const Block *body, const Op *dot)
-{
-    const Val *acc = arg(dot, 2), *v = result(dot, 0);
-    return !acc->def && acc->block == body && acc->index > 0 && ir_has_one_use(acc) &&
-           ir_has_one_use(v) && v->uses->user == body->last &&
-           v->uses - body->last->args == acc->index - 1;
-}
-
-bool
-is_running_sum(const Block *body, const Op *o)
-{
-    return arg(o, 1)->type->slots && only_goes_round(body, o);
-}
-
 static bool
 is_group_dot(const Op *o)
 {
