@@ -18,40 +18,6 @@ null_of(Host *h, const Type *t, int lanes)
     return LLVMConstNull(ll_vec(host_mem_type(h, t), lanes));
 }
 
-Lv
-host_slot(Host *h, Lt t)
-{
-    Ll *l = h->l;
-    LLVMBasicBlockRef here = LLVMGetInsertBlock(l->b);
-    LLVMPositionBuilderBefore(l->b, LLVMGetBasicBlockTerminator(h->entry));
-    Lv p = LLVMBuildAlloca(l->b, t, "");
-    LLVMPositionBuilderAtEnd(l->b, here);
-    return p;
-}
-
-Lv
-host_any(Host *h, Lv mask)
-{
-    Ll *l = h->l;
-    int lanes = ll_lanes(mask);
-    if (!lanes)
-        return mask;
-    Lt bits = LLVMIntTypeInContext(l->cx, (unsigned)lanes);
-    Lv w = LLVMBuildBitCast(l->b, mask, bits, "");
-    return LLVMBuildICmp(l->b, LLVMIntNE, w, LLVMConstNull(bits), "");
-}
-
-Lv
-host_all(Host *h, Lv mask)
-{
-    Ll *l = h->l;
-    if (!ll_lanes(mask))
-        return mask;
-    Lt bits = LLVMIntTypeInContext(l->cx, (unsigned)ll_lanes(mask));
-    Lv w = LLVMBuildBitCast(l->b, mask, bits, "");
-    return LLVMBuildICmp(l->b, LLVMIntEQ, w, LLVMConstAllOnes(bits), "");
-}
-
 static Lv
 aligned(Lv access, const Type *t)
 {
@@ -72,18 +38,6 @@ static Lv
 lane_at(Host *h, Lt elem, Lv p, Lv i)
 {
     return LLVMBuildGEP2(h->l->b, elem, p, &i, 1, "");
-}
-
-/* Spreads a vector to the stack as an array of elem (i1 vectors as bytes). */
-Lv
-host_spill(Host *h, Lv x)
-{
-    Ll *l = h->l;
-    if (LLVMTypeOf(x) == ll_vec(l->i1, ll_lanes(x)))
-        x = LLVMBuildZExt(l->b, x, ll_vec(l->i8, ll_lanes(x)), "");
-    Lv p = host_slot(h, LLVMTypeOf(x));
-    LLVMBuildStore(l->b, x, p);
-    return p;
 }
 
 typedef struct Lanes {
@@ -656,4 +610,10 @@ host_act(Host *h, const Op *o, Mode m, int lanes, Lv *x)
     else
         host_write(h, t, m, lanes, x[0], x[1], mask);
     return NULL;
+}
+
+void
+host_store_bytes(Host *h, Lv x, Lv p)
+{
+    LLVMSetAlignment(LLVMBuildStore(h->l->b, x, p), 1);
 }

@@ -147,13 +147,6 @@ find_reusable(Host *h, const Val *v, const Op *o)
     return NULL;
 }
 
-Lv
-host_tile_address(Host *h, const Type *t, const View *w, Lv batch, Lv row, Lv col)
-{
-    Lv index[3] = {batch, row, col};
-    return host_address(h, t, w, t->rank == 3 ? index : index + 1);
-}
-
 /* ---- groups along k -------------------------------------------------------------- */
 
 /* Elements along k that one instruction adds up; 1: there is none that does. */
@@ -178,12 +171,6 @@ load_bytes(Host *h, int n, Lv p)
     Lv x = LLVMBuildLoad2(h->l->b, LLVMVectorType(h->l->i8, (unsigned)n), p, "");
     LLVMSetAlignment(x, 1);
     return x;
-}
-
-void
-host_store_bytes(Host *h, Lv x, Lv p)
-{
-    LLVMSetAlignment(LLVMBuildStore(h->l->b, x, p), 1);
 }
 
 /* c += a * b, of groups: vectors of 64 bytes. */

@@ -42,9 +42,6 @@ in_steps(int n, int step)
 {
     return (n + step - 1) / step * step;
 }
-/* Of an element of [batch, M, N] or [M, N] in w. */
-Lv host_tile_address(Host *h, const Type *t, const View *w, Lv batch, Lv row, Lv col);
-void host_store_bytes(Host *h, Lv x, Lv p); /* into scratch, as they are */
 
 /* ---- ends.c -------------------------------------------------------------------------- */
 /* p->m, n and k. */
@@ -89,6 +86,8 @@ void host_start_ahead(Host *h);
 void host_fetch_ahead(Host *h, int64_t visits, int turns);
 
 /* ---- tiles.c ------------------------------------------------------------------------- */
+/* Of an element of [batch, M, N] or [M, N] in w. */
+Lv host_tile_address(Host *h, const Type *t, const View *w, Lv batch, Lv row, Lv col);
 /* Is the product one for AMX? */
 bool host_is_for_tiles(const Host *h, const Op *o);
 /* Rows and columns of a step. */

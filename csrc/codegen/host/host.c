@@ -14,12 +14,6 @@
 
 /* ---- scalars ---------------------------------------------------------------------------------- */
 
-bool
-host_is_ready(Host *h, const Val *v)
-{
-    return state(h, v)->kind == V_SCALAR && state(h, v)->lv;
-}
-
 static Lv
 program_word(Host *h, Lv base, const Op *o)
 {

@@ -5,6 +5,7 @@
  *     value.c     states of values, who still needs them, the scratch arena
  *     nodes.c     what a group computes, how wide
  *     nest.c      one group -> one loop nest over register-sized vectors
+ *     loops.c     loops, branches, slots on the stack
  *     access.c    loads, stores, atomics of one vector
  *     cost.c      what each became, for the report
  *     bounds.c    accesses against the tensors, where asked for
@@ -155,13 +156,13 @@ Lt host_mem_type(Host *h, const Type *t);
 Lv host_to_mem(Host *h, const Type *t, Lv x);
 Lv host_from_mem(Host *h, const Type *t, Lv x);
 Lv host_address(Host *h, const Type *t, const View *w,
-                const Lv *index); /* index NULL: 0 */
+                const Lv *index);          /* index NULL: 0 */
+bool host_is_ready(Host *h, const Val *v); /* a scalar that has been emitted */
 
 /* ---- host.c ----------------------------------------------------------------------------- */
 void host_walk(Host *h, const Block *b); /* all ops but the terminator */
 void host_flush(Host *h);                /* emits the group of roots without a number */
-bool host_is_ready(Host *h, const Val *v); /* a scalar that has been emitted */
-void host_emit_deferred(Host *h);          /* scalars whose operands are there by now */
+void host_emit_deferred(Host *h);        /* scalars whose operands are there by now */
 
 /* ---- roots.c ---------------------------------------------------------------------------- */
 typedef enum RootKind {
@@ -264,8 +265,6 @@ void host_note_row(Host *h, const Group *g, const Node *n, Lv p);
 /* ---- panels.c ----------------------------------------------------------------------------- */
 /* Of a [.., K, N] by panels of `width` columns, `group` rows of which stand side by side. */
 View host_panels(const Type *t, Buf *b, int width, int group);
-/* Of the group that index is in, by host_address. */
-Lv host_panel_address(Host *h, const Type *t, const View *w, const Lv *index);
 /* One row of a group more; with the last one, the group is written. index: of the first row. */
 void host_keep_row(Host *h, const Type *t, Root *r, int row, Lv x, const Lv *index);
 
@@ -307,6 +306,7 @@ is_vector(const Group *g, const Node *n)
 }
 /* Is v computed on demand, and met for the first time in this walk (h->stamp)? */
 bool host_visits(Host *h, const Val *v);
+/* ---- loops.c --------------------------------------------------------------------------------- */
 /* for (i = 0; i < n; i += step): opens a loop; *index is i (i64). */
 typedef struct Loop {
     LLVMBasicBlockRef head, before;
@@ -325,6 +325,11 @@ typedef struct When {
 } When;
 void host_when_open(Host *h, When *w, Lv cond);
 void host_when_close(Host *h, When *w);
+/* A slot on the stack, made once, in the entry block. */
+Lv host_slot(Host *h, Lt t);
+Lv host_spill(Host *h, Lv x);  /* a slot with x in it; truths are bytes there */
+Lv host_all(Host *h, Lv mask); /* i1: of every lane */
+Lv host_any(Host *h, Lv mask); /* i1 */
 
 /* ---- cost.c ---------------------------------------------------------------------------------- */
 void host_note(Host *h, const Op *o, Mode m, int lanes);
@@ -332,23 +337,20 @@ void host_note_dot(Host *h, const Op *o, const char *text);
 void host_tell(Host *h); /* into f->report */
 
 /* ---- access.c -------------------------------------------------------------------------------- */
-/* A slot on the stack, made once, in the entry block. */
-Lv host_slot(Host *h, Lt t);
-Lv host_spill(Host *h, Lv x); /* a slot with x in it; truths are bytes there */
 /* lanes 0: scalars. ptr: one pointer for M_ROW and scalars, else a vector. mask, other: may be
  * NULL. t is the pointee. All values in register form. */
 Lv host_read(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv mask, Lv other);
 void host_write(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv value, Lv mask);
 /* Is a gather of elements t one instruction? Where a scatter is, a gather is, too. */
 bool host_gathers(const Host *h, const Type *t);
+void host_store_bytes(Host *h, Lv x,
+                      Lv p); /* a vector of bytes to scratch, as they are */
 /* Makes h->streams. */
 void host_look_for_streams(Host *h);
 bool host_is_all_true(Lv mask); /* or absent */
 /* o, no load, on lanes (below 2: on one element): what an atomic gives. x: operands; of M_ROW the
  * first is one pointer. */
 Lv host_act(Host *h, const Op *o, Mode m, int lanes, Lv *x);
-Lv host_all(Host *h, Lv mask); /* i1: of every lane */
-Lv host_any(Host *h, Lv mask); /* i1 */
 
 /* ---- bounds.c ----------------------------------------------------------------------------------- */
 /* A constant HostAccess; of what is no access, its place alone counts. */

@@ -23,27 +23,6 @@ host_panels(const Type *t, Buf *b, int width, int group)
     return w;
 }
 
-Lv
-host_panel_address(Host *h, const Type *t, const View *w, const Lv *index)
-{
-    Ll *l = h->l;
-    int r = t->rank;
-    Lv rows = ll_i64(l, t->shape[r - 2] / w->group), width = ll_i64(l, w->width),
-       group = ll_i64(l, w->group);
-    Lv row = LLVMBuildAdd(
-        l->b,
-        LLVMBuildMul(l->b, LLVMBuildUDiv(l->b, index[r - 1], width, ""), rows, ""),
-        LLVMBuildUDiv(l->b, index[r - 2], group, ""), "");
-    Lv at = LLVMBuildAdd(l->b, LLVMBuildMul(l->b, row, width, ""),
-                         LLVMBuildURem(l->b, index[r - 1], width, ""), "");
-    at = LLVMBuildMul(l->b, at, group, "");
-    if (r == 3 && index[0])
-        at = LLVMBuildAdd(
-            l->b, at, LLVMBuildMul(l->b, index[0], ll_i64(l, w->stride[0]), ""), "");
-    View flat = {.buf = w->buf, .offset = w->offset, .stride = {1}};
-    return host_address(h, ty_with_shape(h->c, t, 1, t->shape), &flat, &at);
-}
-
 /* `group` rows of n elements of `bytes`, as bytes, side by side. */
 static Lv
 interleave(Host *h, int group, int n, int bytes, Lv *row)
@@ -81,5 +60,5 @@ host_keep_row(Host *h, const Type *t, Root *r, int row, Lv x, const Lv *index)
     for (int i = 0; i < group; i++)
         rows[i] = LLVMBuildLoad2(l->b, as_bytes, r->acc[i], "");
     host_store_bytes(h, interleave(h, group, n, bytes, rows),
-                     host_panel_address(h, t, &r->dest, index));
+                     host_address(h, t, &r->dest, index));
 }

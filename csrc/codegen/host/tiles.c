@@ -199,3 +199,10 @@ host_multiply_tiles(Host *h, const Product *product)
     host_loop_close(h, &batch);
     call(h, "llvm.x86.tilerelease", NULL, 0);
 }
+
+Lv
+host_tile_address(Host *h, const Type *t, const View *w, Lv batch, Lv row, Lv col)
+{
+    Lv index[3] = {batch, row, col};
+    return host_address(h, t, w, t->rank == 3 ? index : index + 1);
+}

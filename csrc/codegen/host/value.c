@@ -163,6 +163,28 @@ host_from_mem(Host *h, const Type *t, Lv x)
     return t->is_ptr ? x : cg_from_memory(h->l, t->elem, x);
 }
 
+/* Of a matrix by panels (panels.c). */
+static Lv
+panel_address(Host *h, const Type *t, const View *w, const Lv *index)
+{
+    Ll *l = h->l;
+    int r = t->rank;
+    Lv rows = ll_i64(l, t->shape[r - 2] / w->group), width = ll_i64(l, w->width),
+       group = ll_i64(l, w->group);
+    Lv row = LLVMBuildAdd(
+        l->b,
+        LLVMBuildMul(l->b, LLVMBuildUDiv(l->b, index[r - 1], width, ""), rows, ""),
+        LLVMBuildUDiv(l->b, index[r - 2], group, ""), "");
+    Lv at = LLVMBuildAdd(l->b, LLVMBuildMul(l->b, row, width, ""),
+                         LLVMBuildURem(l->b, index[r - 1], width, ""), "");
+    at = LLVMBuildMul(l->b, at, group, "");
+    if (r == 3 && index[0])
+        at = LLVMBuildAdd(
+            l->b, at, LLVMBuildMul(l->b, index[0], ll_i64(l, w->stride[0]), ""), "");
+    View flat = {.buf = w->buf, .offset = w->offset, .stride = {1}};
+    return host_address(h, ty_with_shape(h->c, t, 1, t->shape), &flat, &at);
+}
+
 Lv
 host_address(Host *h, const Type *t, const View *w, const Lv *index)
 {
@@ -171,7 +193,7 @@ host_address(Host *h, const Type *t, const View *w, const Lv *index)
     if (!w->buf)
         unreachable(h->c);
     if (w->width)
-        return host_panel_address(h, t, w, index);
+        return panel_address(h, t, w, index);
     Lv at = ll_i64(l, w->buf->offset + w->offset * bytes);
     Lv p = LLVMBuildGEP2(l->b, l->i8, w->buf->at ? w->buf->at : h->scratch, &at, 1, "");
     for (int d = 0; index && d < t->rank; d++) {
@@ -202,4 +224,10 @@ host_scalar(Host *h, const Val *v)
     if (s->kind != V_SCALAR || !s->lv)
         unreachable(h->c); /* the walk makes scalars before anyone asks */
     return s->lv;
+}
+
+bool
+host_is_ready(Host *h, const Val *v)
+{
+    return state(h, v)->kind == V_SCALAR && state(h, v)->lv;
 }
