@@ -25,8 +25,9 @@ aligned(Lv access, const Type *t)
     return access;
 }
 
-bool
-host_is_all_true(Lv mask)
+/* Or absent. */
+static bool
+is_all_true(Lv mask)
 {
     return !mask || mask == LLVMConstAllOnes(LLVMTypeOf(mask));
 }
@@ -109,7 +110,7 @@ load_scalar(Host *h, const Type *t, Lv ptr, Lv mask, Lv other)
 {
     Ll *l = h->l;
     Lt e = host_mem_type(h, t);
-    if (host_is_all_true(mask))
+    if (is_all_true(mask))
         return aligned(LLVMBuildLoad2(l->b, e, ptr, ""), t);
     if (!other)
         other = LLVMConstNull(e);
@@ -190,7 +191,7 @@ load_row(Host *h, const Type *t, int lanes, Lv ptr, Lv mask, Lv other)
 {
     Ll *l = h->l;
     Lt vt = ll_vec(host_mem_type(h, t), lanes);
-    if (host_is_all_true(mask))
+    if (is_all_true(mask))
         return aligned(LLVMBuildLoad2(l->b, vt, ptr, ""), t);
     if (h->has_masks)
         return masked_load(h, t, lanes, ptr, mask, other);
@@ -227,8 +228,7 @@ host_read(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv mask, Lv other)
     else if (h->has_gather && !t->is_ptr)
         x = gather_parts(h, t, lanes, ptr, mask, other);
     else
-        x = load_lanes(h, t, m, lanes, ptr, host_is_all_true(mask) ? NULL : mask,
-                       other);
+        x = load_lanes(h, t, m, lanes, ptr, is_all_true(mask) ? NULL : mask, other);
     return host_from_mem(h, t, x);
 }
 
@@ -257,7 +257,7 @@ static void
 store_row(Host *h, const Type *t, int lanes, Lv ptr, Lv value, Lv mask)
 {
     Ll *l = h->l;
-    if (host_is_all_true(mask)) {
+    if (is_all_true(mask)) {
         aligned(LLVMBuildStore(l->b, value, ptr), t);
         return;
     }
@@ -282,10 +282,10 @@ host_write(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv value, Lv mask)
     value = host_to_mem(h, t, value);
     if (lanes < 2) {
         When w;
-        if (!host_is_all_true(mask))
+        if (!is_all_true(mask))
             host_when_open(h, &w, mask);
         aligned(LLVMBuildStore(l->b, value, ptr), t);
-        if (!host_is_all_true(mask))
+        if (!is_all_true(mask))
             host_when_close(h, &w);
         return;
     }
@@ -296,7 +296,7 @@ host_write(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv value, Lv mask)
             mask = LLVMConstAllOnes(ll_vec(l->i1, lanes));
         masked_store(h, t, true, ptr, value, mask);
     } else {
-        store_lanes(h, t, m, lanes, ptr, value, host_is_all_true(mask) ? NULL : mask);
+        store_lanes(h, t, m, lanes, ptr, value, is_all_true(mask) ? NULL : mask);
     }
 }
 
@@ -549,7 +549,7 @@ atomic(Host *h, const Op *o, int lanes, Lv ptr, Lv a, Lv b, Lv mask)
     b = b ? host_to_mem(h, t, b) : NULL;
     if (lanes < 2) {
         Lv none = LLVMConstNull(e);
-        if (host_is_all_true(mask))
+        if (is_all_true(mask))
             return host_from_mem(h, t, atomic_one(h, o, ptr, a, b));
         When w;
         host_when_open(h, &w, mask);
@@ -560,7 +560,7 @@ atomic(Host *h, const Op *o, int lanes, Lv ptr, Lv a, Lv b, Lv mask)
     Lv out = host_spill(h, null_of(h, t, lanes));
     Lv p = host_spill(h, ptr), x = host_spill(h, a), y = b ? host_spill(h, b) : NULL;
     Lanes s;
-    lanes_open(h, &s, lanes, host_is_all_true(mask) ? NULL : mask);
+    lanes_open(h, &s, lanes, is_all_true(mask) ? NULL : mask);
     Lv i = s.loop.index;
     Lv old = atomic_one(h, o,
                         LLVMBuildLoad2(l->b, l->ptr, lane_at(h, l->ptr, p, i), ""),
@@ -604,8 +604,7 @@ host_act(Host *h, const Op *o, Mode m, int lanes, Lv *x)
     if (o->op == OP_ATOMIC_RMW || o->op == OP_ATOMIC_CAS)
         return atomic(h, o, lanes, x[0], x[1], o->op == OP_ATOMIC_CAS ? x[2] : NULL,
                       mask);
-    if (m == M_ROW && lanes > 1 && host_is_all_true(mask) && h->streams &&
-        is_fresh(h, o))
+    if (m == M_ROW && lanes > 1 && is_all_true(mask) && h->streams && is_fresh(h, o))
         write_past(h, t, lanes, x[0], x[1]);
     else
         host_write(h, t, m, lanes, x[0], x[1], mask);

@@ -347,7 +347,6 @@ void host_store_bytes(Host *h, Lv x,
                       Lv p); /* a vector of bytes to scratch, as they are */
 /* Makes h->streams. */
 void host_look_for_streams(Host *h);
-bool host_is_all_true(Lv mask); /* or absent */
 /* o, no load, on lanes (below 2: on one element): what an atomic gives. x: operands; of M_ROW the
  * first is one pointer. */
 Lv host_act(Host *h, const Op *o, Mode m, int lanes, Lv *x);
