@@ -29,19 +29,6 @@ typedef struct Place {
     Col below;       /* bits below this are 0 in the slot's part */
 } Place;
 
-/* Where several dots share a loop (attention), registers are worth more than what an XOR
- * for each swizzle costs. */
-static bool
-flips_in_place(const Op *o)
-{
-    int n = 0;
-    for (const Op *d = o->block->first; d; d = d->next) {
-        const Op *acc = d->op == OP_DOT ? arg(d, 2)->def : NULL;
-        n += d->op == OP_DOT && !(acc && acc->op == OP_DOT); /* no step of another */
-    }
-    return n > 1;
-}
-
 Lv
 sim_slot_place(Sim *s, const Op *o, int smem)
 {
@@ -84,7 +71,7 @@ place_of(Sim *s, const Op *o, int smem, const Col *lane, const Layout *l,
          const Col *offset_of)
 {
     return place_in(s, arg(o, smem)->type, sim_slot_place(s, o, smem),
-                    flips_in_place(o), lane, l, offset_of);
+                    ir_attr(o, ATTR_FLIPS) != 0, lane, l, offset_of);
 }
 
 static Lv
@@ -156,7 +143,8 @@ void
 sim_shared_store(Sim *s, const Op *o)
 {
     const Val *v = arg(o, 2);
-    SlotPart all = {0, (int)ty_numel(v->type) * ty_bytes(v->type), flips_in_place(o)};
+    SlotPart all = {0, (int)ty_numel(v->type) * ty_bytes(v->type),
+                    ir_attr(o, ATTR_FLIPS) != 0};
     sim_write_part(s, v, arg(o, 0)->type, sim_slot_place(s, o, 0), all, o->loc);
 }
 
