@@ -164,7 +164,7 @@ configure(PyObject *mod, PyObject *args, PyObject *kwargs)
                                                           : NULL;
         if (hook)
             set_ref(hook, Py_NewRef(value));
-        else if (!strcmp(name, "driver")) /* of tegula.compat.driver, which is asked again */
+        else if (!strcmp(name, "driver")) /* of compat.driver, which is asked again */
             st->active = DRIVER_UNKNOWN;
         else if (set_knob(&st->config, name, value))
             return NULL;

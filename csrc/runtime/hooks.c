@@ -154,7 +154,8 @@ hooks_symbol(const Call *c, char **out)
         Py_XDECREF(repr);
         return 0;
     }
-    PyObject *meta = call_meta(c), *hooks = PyImport_ImportModule("tegula.compat.hooks");
+    PyObject *meta = call_meta(c),
+             *hooks = PyImport_ImportModule("tegula.compat.hooks");
     PyObject *name = meta && hooks
                          ? PyObject_CallMethod(hooks, "variant_name", "OO", self, meta)
                          : NULL;

@@ -730,7 +730,7 @@ unsigned cuda_grid_facts(Cuda *cu, int device, const Grid *g);
 /* v, whose code is for some grids (Binary.asked), or the same kernel for the grid's;
  * borrowed. NULL with an exception, or because a hook forbade its compile. */
 Compiled *cuda_for_grid(Compiled *v, Call *c, const Grid *g);
-/* Where a launch without tensors runs: on the current GPU where tegula.compat.driver.active is CUDA's,
+/* Where a launch without tensors runs: on the current GPU where tegula.driver.active is CUDA's,
  * else type 0, no matter where. 0, or -1 with an exception. */
 int cuda_default_place(State *st, Place *out);
 

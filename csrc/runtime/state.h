@@ -57,7 +57,7 @@ typedef struct State {
     bool has_asked_torch;    /* ... not asked yet: tensor.c */
     TorchCalls *torch_calls; /* owned; NULL: torch lacks some, or ... */
     bool has_asked_calls;    /* ... not asked yet: torch.c */
-    enum { DRIVER_UNKNOWN, DRIVER_HOST, DRIVER_CUDA } active; /* tegula.compat.driver.active */
+    enum { DRIVER_UNKNOWN, DRIVER_HOST, DRIVER_CUDA } active; /* tegula.driver.active */
     /* Counts what may change a function of the language, or a kernel's: a name of a module of
      * the language was bound, somebody was given its dict, or the function of a kernel. */
     uint64_t n_edits;
