@@ -181,7 +181,7 @@ gather_parts(Host *h, const Type *t, int lanes, Lv ptr, Lv mask, Lv other)
     x = LLVMBuildTrunc(b, LLVMBuildLShr(b, x, off, ""),
                        ll_vec(ty_bytes(t) == 1 ? l->i8 : l->i16, lanes), "");
     x = LLVMBuildBitCast(b, x, vt, "");
-    if (host_is_all_true(mask))
+    if (is_all_true(mask))
         return x;
     return LLVMBuildSelect(b, mask, x, other ? other : LLVMConstNull(vt), "");
 }
