@@ -42,7 +42,7 @@ def test_message(path: Path, pytestconfig: pytest.Config) -> None:
 
 def test_every_row_of_the_frontend_has_a_file() -> None:
     raised = set()
-    for c in (HERE.parent / "csrc/frontend").glob("*.c"):
+    for c in (HERE.parent / "csrc/frontend").rglob("*.c"):
         raised |= set(
             re.findall(r"\b(?:fail|err_at)\([^;]*?\b([A-Z_]{4,}),", c.read_text())
         )

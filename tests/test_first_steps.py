@@ -3,7 +3,7 @@
 A step is a numbered line with a file in front and a fence behind it:
 
     1. `csrc/ir/ops.def`, below the line `OP(CEIL,`: ..
-    2. `csrc/passes/order.c`, above the line `"dce",`: ..
+    2. `csrc/passes/run/order.c`, above the line `"dce",`: ..
     3. `python/tegula/language/math.py`, at the end: ..
     4. `tests/golden/fold/trunc.tir`, a new file: ..
 """

@@ -9,18 +9,18 @@
  * A stays in registers where it was computed there (attention's probabilities); where it was
  * loaded it is read out of the slot that it was copied to: of 32-bit elements that run along M, word
  * by word into registers, as descriptors know them along K alone. Of 8 bits both must run along K.
- * passes/swap_dots.c brings products into the one of two ways that this file takes.
+ * passes/tile/swap_dots.c brings products into the one of two ways that this file takes.
  *
  * Tensor cores sum products of float8 in fewer bits than float32 has. Such a sum is taken where the
  * kernel gives its accumulator to `tl.dot`, as Triton does; `acc += tl.dot(a, b)` is added in float32
- * (passes/fuse_dot.c), and max_num_imprecise_acc below K, too, by level 1, which is exact.
+ * (passes/tile/fuse_dot.c), and max_num_imprecise_acc below K, too, by level 1, which is exact.
  *
  * One place answers, before layouts are given, and nobody behind it may change its mind.
  * The option `hopper` says how far to go: "1" is mma.sync everywhere, "2" is wgmma, "2,0"
  * waits for each product before the next iteration begins, "2,1" never does. "3" is what a kernel
  * gets by itself, wgmma fed by copies of tensors that warps of their own begin, but for what
  * compile.c does where ptxas disappoints, and such copies are made without such warps, too; "3,5" is
- * that with 5 slots in each ring, "3,turns" with turns (passes/turns.c); "3,all" is for tests. A
+ * that with 5 slots in each ring, "3,turns" with turns (passes/simt/turns.c); "3,all" is for tests. A
  * launcher that hands on no more than a kernel's own parameters asks for the option abi=plain, and
  * has no copies of tensors.
  */

@@ -254,7 +254,7 @@ look_at_work(const Block *b)
 
 /* Without roles all threads copy to num_stages slots; with them LEAST_SLOTS do, and the mbarriers of RINGS
  * rings take a kilobyte each. A chained product alone is moved behind those of the next iteration
- * (passes/rotate.c): what it reads with them has slots of its own. words: of a thread's registers. */
+ * (passes/simt/rotate.c): what it reads with them has slots of its own. words: of a thread's registers. */
 static RolesBlocks
 blocks_of(Func *f, int64_t words)
 {

@@ -16,7 +16,7 @@
  * divisible by 16, one variant.
  *
  * Before the look-up the globals that the variants have inside are compared with what they
- * are now (frontend/capture.c). Where a function among them was redefined all variants are
+ * are now (frontend/program/capture.c). Where a function among them was redefined all variants are
  * retired: nobody finds them any more.
  *
  * The GIL guards the tables. A compile lets it go: a second thread that wants the same waits

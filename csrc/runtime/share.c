@@ -5,7 +5,7 @@
  *
  * A load of a block is over before the stores that follow it, whatever pointer these go
  * through. On a GPU that costs nothing. On a CPU the elements go through load and store one
- * after the other (passes/group_order.c), so it matters whether one may be the other. What
+ * after the other (passes/host/group_order.c), so it matters whether one may be the other. What
  * is asked of an argument is whether it shares its memory with anybody, not with whom: two
  * pairs may be taken for four of one kind, which is slower and as right.
  *

@@ -1,4 +1,4 @@
-/* trees: what frontend/pack.c makes of a function, in files.
+/* trees: what frontend/syntax/pack.c makes of a function, in files.
  *
  *     <cache dir>/v2/trees/<16 digits>.tree
  *

@@ -27,16 +27,25 @@ CAPS = {
     "csrc/codegen/host": 5184,
     "csrc/codegen/library": 1210,
     "csrc/codegen/simt": 8047,
-    "csrc/frontend": 15445,
+    "csrc/frontend": 1085,
+    "csrc/frontend/builtins": 1515,
+    "csrc/frontend/program": 3178,
+    "csrc/frontend/syntax": 846,
+    "csrc/frontend/values": 1725,
+    "csrc/frontend/walk": 7122,
     "csrc/interp": 970,
     "csrc/ir": 5031,
     "csrc/layout": 1734,
     "csrc/module": 1730,
-    "csrc/passes": 12772,
+    "csrc/passes": 82,
+    "csrc/passes/host": 962,
+    "csrc/passes/run": 192,
+    "csrc/passes/simt": 7435,
+    "csrc/passes/tile": 4346,
     "csrc/ptx": 12278,
     "csrc/runtime": 10518,
     "csrc/runtime/emu": 320,
-    "csrc/tools": 3101,
+    "csrc/tools": 3134,
     "csrc/tools/ptxsim": 1020,
     "python/tegula": 17603,
 }
@@ -64,7 +73,7 @@ def python_code(text: str) -> int:
 
 def folder(path: str) -> str:
     parts = path.split("/")[:-1]
-    nested = ("codegen", "runtime", "tools")
+    nested = ("codegen", "frontend", "passes", "runtime", "tools")
     depth = 3 if parts[0] == "csrc" and parts[1:2] and parts[1] in nested else 2
     return "/".join(parts[:depth])
 

@@ -106,7 +106,7 @@ def to_bytes(leaf: Leaf, value: Any) -> bytes:
 
 
 def value_of(spec: Any, leaf: Callable[[int], Any]) -> Any:
-    """The value that a mark describes: csrc/frontend/builtins_stop.c."""
+    """The value that a mark describes: csrc/frontend/builtins/builtins_stop.c."""
     kind, what = spec[0], spec[1]
     if kind == "v":
         return leaf(what)

@@ -44,7 +44,7 @@ program: tuple[int, int, int] | None = None
 
 @functools.lru_cache(maxsize=512)
 def _specs(text: str) -> Any:
-    """What a mark says: csrc/frontend/builtins_stop.c."""
+    """What a mark says: csrc/frontend/builtins/builtins_stop.c."""
     return ast.literal_eval(text)
 
 

@@ -1,4 +1,4 @@
-"""Tiles of half a line, or a quarter, come two or four at a time: passes/whole_lines.c."""
+"""Tiles of half a line, or a quarter, come two or four at a time: whole_lines.c."""
 
 from __future__ import annotations
 

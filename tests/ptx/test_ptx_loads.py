@@ -1,7 +1,7 @@
 """Loads in flight, read from machine code: how many stand before the first use.
 
 A loop that adds up what it loads is as fast as its loads are many. ptxas moves each load
-to its use unless csrc/passes/occupancy.c tells it how many blocks to expect, so what is looked
+to its use unless csrc/passes/simt/occupancy.c tells it how many blocks to expect, so what is looked
 at is the assembler's order: the most loads from global memory (LDG) between two additions
 of floats (FADD), in the opcodes of the cubin.
 """

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 (sources as texts)
-"""Ways for edits.py that nobody had in mind when frontend/watch.c was written.
+"""Ways for edits.py that nobody had in mind when frontend/program/watch.c was written.
 
 What the decorator has read of a function, names of the language, an object's __dict__ as a whole,
 the order of a dict, what functions of pure libraries keep, what a class tells of itself.

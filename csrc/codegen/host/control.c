@@ -2,7 +2,7 @@
  *
  * Scalars that a loop carries are phis. Blocks it carries live in scratch: the next value is
  * written over the old one. Blocks that each turn moves by a scalar are none of these any more
- * (passes/scalar_steps.c).
+ * (passes/tile/scalar_steps.c).
  *
  * A yielded value is computed right into the carried buffer when all that is still to be
  * computed from the old one is computed in that same nest at the same index; else it goes

@@ -1,7 +1,7 @@
 /* host: cg_host, and the walk over ops.
  *
  * Ops that are pure per element, and loads, are lazy: the walk only notes them. Roots that have one number in the
- * text (passes/group.c) are collected, and become one loop nest with the last of them:
+ * text (passes/host/group.c) are collected, and become one loop nest with the last of them:
  *
  *     x = load .. ; m = max(x) {nest=1} ; k = keep x {nest=1}         loads, maximum; x goes to scratch
  *     e = exp(k - m) ; s = sum(e) {nest=2} ; l = keep e {nest=2}      reads x, writes e

@@ -152,7 +152,7 @@ survey_access(Host *h, Group *g, Survey *s, const Op *o, DimMap map)
     s->bytes = MAX(s->bytes, MIN(bytes, 8));
 }
 
-/* Is v an index block that a loop moves (passes/scalar_steps.c)? Its address is made once a row. */
+/* Is v an index block that a loop moves (passes/tile/scalar_steps.c)? Its address is made once a row. */
 static bool
 is_moved(const VState *s, const Val *v)
 {

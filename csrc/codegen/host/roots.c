@@ -1,7 +1,7 @@
 /* roots: what is emitted together.
  *
  * A root is an op, or a value to put into scratch, that forces loops. Roots of one nest have its number
- * (passes/group.c), and the nest is emitted with the last one. What a product, a loop or a branch wants in a
+ * (passes/host/group.c), and the nest is emitted with the last one. What a product, a loop or a branch wants in a
  * place of its own has no number: such roots share a group where they follow one another and have one shape.
  */
 #include "codegen/host/host.h"

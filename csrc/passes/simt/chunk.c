@@ -1,0 +1,124 @@
+/* chunk: blocks of more registers than a thread has become loops over slices.
+ *
+ *     %x = load %p : f32[32768]         for %i = 0 to 8 step 1 {
+ *     %y = exp %x : f32[32768]            %x = load .. : f32[4096]
+ *     store %q, %y                 =>     %y = exp %x : f32[4096]
+ *                                         store .., %y
+ *                                       }
+ *
+ * A slice is a block like any other, of the same layout with fewer registers, so nothing behind
+ * this pass knows of slices but local_load and local_store, which bring what a later loop
+ * needs and cannot or should not compute again. chunk_dims.c chooses the dim to cut along,
+ * chunk_levels.c the loop for each op, chunk_loops.c what is kept, and it builds the loops.
+ *
+ * Where one big value cannot be cut (a loop carries it, a scan or a gather goes along every dim, it
+ * is sorted, printed or in assembly), none is. Then a kernel of MAX_WORDS words or more
+ * has loops over chunks of registers that codegen makes (codegen/simt/local.c), because as straight
+ * code it would take ptxas minutes to spill:
+ *
+ *     func @f(..) {    =>    func @f(..) chunks 32 {
+ */
+#include "passes/simt/chunk.h"
+
+enum {
+    CUT_WORDS = 240,    /* of a thread's 255 registers: from here on some would spill */
+    MAX_WORDS = 1 << 9, /* from here on: see codegen/simt/README.md */
+    MAX_DOT_WORDS = 1 << 11,     /* the same of what has products: accumulators stay */
+    MAX_STRAIGHT_CODE = 1 << 17, /* sorts: few words live, and thousands are made */
+    MIN_CHUNK_BITS = 3,
+    MUCH_CODE = 1 << 14, /* from here on chunks are smaller */
+};
+
+static bool
+has_dot(const Block *b)
+{
+    EACH_CONTROL_OP(o, b)
+        if (o->op == OP_DOT || o->op == OP_MMA_START)
+            return true;
+    return false;
+}
+
+/* Ops on values with many registers. */
+static int
+count_big(const Block *b)
+{
+    int n = 0;
+    EACH_CONTROL_OP(o, b) {
+        bool is_big = false;
+        for (int i = 0; i < o->n_results; i++)
+            is_big |= has_many_registers(result(o, i));
+        for (int i = 0; i < o->n_args; i++)
+            is_big |= has_many_registers(arg(o, i));
+        n += is_big;
+    }
+    return n;
+}
+
+/* A network that sorts is a thousand ops, and each of them a loop. Chunks are smaller then,
+ * and ptxas is asked not to unroll: a sort of 32768 by 4 warps takes it 2 s instead of 5. */
+static int
+bits_for(int n_ops)
+{
+    int bits = MAX_CHUNK_BITS;
+    while (bits > MIN_CHUNK_BITS && (int64_t)n_ops << bits > MUCH_CODE)
+        bits--;
+    return bits;
+}
+
+static int
+most_register_bits(const Block *b)
+{
+    int most = 0;
+    EACH_CONTROL_OP(o, b)
+        for (int i = 0; i < o->n_results; i++)
+            if (has_many_registers(result(o, i)))
+                most = MAX(most, result(o, i)->type->layout->n[IN_REG]);
+    return most;
+}
+
+static bool
+is_one_loop(const Cut *k)
+{
+    for (int i = 0; i < k->steps.n; i++)
+        if (k->steps.at[i]->is_cut && k->steps.at[i]->level)
+            return false;
+    return true;
+}
+
+/* Slices of 32 registers or, where a dim has no bits for so many slices, of 64. as_one_loop: or
+ * none. */
+static bool
+cut(Func *f, bool as_one_loop)
+{
+    int most = most_register_bits(f->body) - MAX_CHUNK_BITS;
+    for (int log2 = most; log2 > 0 && 1 << log2 <= MAX_SLICES && log2 >= most - 1;
+         log2--) {
+        Cut k = {.f = f, .c = f->c, .a = f->c->arena, .log2 = log2};
+        k.step_of.a = k.a;
+        if (!chunk_dims(&k))
+            continue;
+        chunk_levels(&k);
+        if (as_one_loop && !is_one_loop(&k))
+            return false;
+        chunk_loops(&k);
+        return true;
+    }
+    return false;
+}
+
+void
+pass_chunk(Func *f)
+{
+    check_threads(f);
+    bool has_acc = has_dot(f->body);
+    int64_t words = most_live_words(f);
+    /* Less than MAX_WORDS are not worth loading twice on an H200: softmax_backward of rows of 4096
+     * by 1 warp ran at 0.67 of Triton's speed. Before there were clusters for long rows, such code
+     * spills: softmax of 32768 by 4 warps. */
+    bool as_one_loop = words < MAX_WORDS && f->c->opt.target.sm >= 90;
+    if (words >= CUT_WORDS && !has_acc && !f->log2_ctas && cut(f, as_one_loop))
+        return;
+    if (words >= (has_acc ? MAX_DOT_WORDS : MAX_WORDS) ||
+        kernel_code_size(f) >= (has_acc ? MAX_CODE : MAX_STRAIGHT_CODE))
+        f->chunk_bits = bits_for(count_big(f->body));
+}

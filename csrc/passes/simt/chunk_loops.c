@@ -1,0 +1,538 @@
+/* chunk_loops: what each loop over slices holds, and the loops.
+ *
+ *     for %i = 0 to 8 step 1 (%sum = -0.0) {
+ *       %x = load ..                    a slice of 32 registers
+ *       yield add %sum, %x              register by register: threads meet behind the loop
+ *     }
+ *     %s = reduce %sum
+ *     for %i = 0 to 8 step 1 {
+ *       %x = load ..                    again: what is cheap is not kept
+ *       store .., div %x, splat %s
+ *     }
+ *
+ * What a loop takes from one before it is computed again there or kept in local memory:
+ *
+ *     %m = local_alloc {at=0} : local<8 x f32[4096]>
+ *     .. local_store %m, %i, %x         %x = local_load %m, %i ..
+ *
+ * A slice is kept where making an element anew takes COST_KEPT or more and where it cannot be made
+ * anew: a load that a store has come after, a scan. Kept values with disjoint lifetimes share
+ * bytes. Values that only other values need are kept in their place where that is less.
+ *
+ * Rule 1: loops are numbered by levels (chunk_levels.c). What is not cut stands in front of the
+ *         loop of its level, in the order of the text.
+ * Rule 2: a region without a neutral element takes the first slice as it is.
+ */
+#include "passes/simt/chunk.h"
+
+/* Instructions an element, about. A load of 16 bytes has 8 elements of bf16, its address and its
+ * mask; local memory is written, read and competes for L1. */
+enum { COST_RELOAD = 6, COST_LOCAL = 16, COST_KEPT = 24, COST_NEVER = 1 << 20 };
+enum { MAX_LOCAL_BYTES = 448 << 10, LOCAL_ALIGN = 16 };
+
+typedef struct Kept {
+    Val *v, *local;
+    const Block *block;
+    int from, until; /* levels of its block */
+    int64_t at;
+} Kept;
+
+typedef struct Loop {
+    Block *block;
+    int level;
+    bool *holds; /* by number of a step */
+    Op *op;      /* once it is there */
+    Map slice;   /* Val -> Val: in its body */
+} Loop;
+
+typedef struct Loops {
+    Cut *k;
+    VEC(Loop *) all; /* users of slices before those who make them */
+    VEC(Kept *) kept;
+    Map kept_of; /* Val -> Kept */
+    int *cost;   /* by number of a step: of an element, in the loop that is looked at */
+} Loops;
+
+/* ---- again, or kept? --------------------------------------------------------------------- */
+
+static bool
+is_in(const Loop *l, const Step *s)
+{
+    return s->o->block == l->block && s->level == l->level;
+}
+
+static int
+own_cost(const Loops *w, const Loop *l, const Step *s)
+{
+    const Op *o = s->o;
+    switch (o->op) {
+    case OP_LOAD:
+        return o->block == l->block && chunk_loads_again(w->k, s, l->level)
+                   ? COST_RELOAD
+                   : COST_NEVER;
+    case OP_JOIN: return 0;
+    case OPS(OPS_MOVED, OP_REDUCE, OP_SCAN, OP_GATHER): return COST_NEVER;
+    case OPS(OPS_VALUES, OPS_INDEX, OP_SPLIT, OP_CAT, OP_RESIZE, OPS_ELEM, OP_STORE,
+             OPS_RARE_ACCESS, OPS_TENSOR, OP_DOT, OP_HISTOGRAM, OPS_FOREIGN, OPS_FLOW,
+             OPS_NOTES, OPS_THREADS):
+        break;
+    }
+    return op_has(o, OPF_FREE)   ? 0
+           : op_has(o, OPF_PURE) ? gpu_element_cost(o)
+                                 : COST_NEVER;
+}
+
+/* Addresses and masks of what is loaded again are part of COST_RELOAD. */
+static int
+cost_of_operands(const Loops *w, const Step *s)
+{
+    const Op *o = s->o;
+    int sum = 0, most = 0;
+    for (int i = 0; i < o->n_args; i++) {
+        const Step *t = chunk_step(w->k, arg(o, i));
+        if (!t || !t->is_cut || !chunk_takes_slice(w->k, s, i))
+            continue;
+        sum = MIN(sum + w->cost[t->number], COST_NEVER);
+        most = MAX(most, w->cost[t->number]);
+    }
+    return o->op == OP_LOAD ? (most >= COST_KEPT ? most : 0) : sum;
+}
+
+static void
+find_costs(Loops *w, const Loop *l)
+{
+    for (int i = 0; i < w->k->steps.n; i++) {
+        const Step *s = w->k->steps.at[i];
+        w->cost[i] = 0;
+        if (!s->is_cut || is_in(l, s))
+            continue;
+        int c = own_cost(w, l, s);
+        c = MIN(c + cost_of_operands(w, s), COST_NEVER);
+        /* then it is kept, and what is made of it reads that */
+        w->cost[i] = c >= COST_KEPT ? COST_KEPT : c;
+    }
+}
+
+static bool
+is_worth_keeping(const Loops *w, const Loop *l, const Step *s)
+{
+    return !is_in(l, s) && w->cost[s->number] >= COST_KEPT;
+}
+
+/* The level of block b at which o, somewhere in there, runs. */
+static int
+level_within(const Cut *k, const Block *b, const Loop *l)
+{
+    if (l->block == b)
+        return l->level;
+    const Op *o = l->block->owner;
+    while (o->block != b)
+        o = o->block->owner;
+    const Step *s = map_get(&k->step_of, o, 0);
+    return s->whole_level;
+}
+
+static void
+keep_slice(Loops *w, const Loop *l, Val *v, const Step *s)
+{
+    Kept *y = map_get(&w->kept_of, v, 0);
+    int until = level_within(w->k, s->o->block, l);
+    if (!y) {
+        y = NEW(w->k->a, Kept);
+        *y = (Kept){.v = v, .block = s->o->block, .from = s->level};
+        PUSH(w->k->a, &w->kept, y);
+        map_put(&w->kept_of, v, 0, y);
+    }
+    y->until = MAX(y->until, until);
+}
+
+static bool
+is_root(const Step *s)
+{
+    return s->is_cut && (!op_has(s->o, OPF_PURE | OPF_READS) ||
+                         op_has(s->o, OPF_WRITES) || s->is_sum);
+}
+
+/* From the end of the text up: what the loop has to hold. */
+static void
+fill_from_end(Loops *w, Loop *l)
+{
+    Cut *k = w->k;
+    find_costs(w, l);
+    for (int i = k->steps.n; i-- > 0;) {
+        const Step *s = k->steps.at[i];
+        const Op *o = s->o;
+        l->holds[i] |= is_in(l, s) && is_root(s);
+        for (int r = 0; r < o->n_results && s->is_cut && is_in(l, s); r++)
+            l->holds[i] |= map_get(&w->kept_of, result(o, r), 0) != NULL;
+        for (int j = 0; j < o->n_args && l->holds[i]; j++) {
+            Step *t = chunk_step(k, arg(o, j));
+            if (!t || !t->is_cut || !chunk_takes_slice(k, s, j))
+                continue;
+            if (is_worth_keeping(w, l, t))
+                keep_slice(w, l, arg(o, j), t);
+            else
+                l->holds[t->number] = true;
+        }
+    }
+}
+
+static bool
+has_level(const Cut *k, const Block *b, int level, int *most)
+{
+    bool has = false;
+    for (const Op *o = b->first; o; o = o->next) {
+        const Step *s = map_get(&k->step_of, o, 0);
+        has |= s->is_cut && s->level == level;
+        *most = MAX(*most, MAX(s->level, s->whole_level));
+    }
+    return has;
+}
+
+static void
+find_loops(Loops *w, Block *b)
+{
+    int most = 0;
+    for (const Op *o = b->first; o; o = o->next)
+        for (int r = 0; r < o->n_regions && op_has(o, OPF_CONTROL); r++)
+            find_loops(w, o->regions[r]);
+    has_level(w->k, b, 0, &most);
+    for (int level = most; level >= 0; level--) {
+        if (!has_level(w->k, b, level, &most))
+            continue;
+        Loop *l = NEW(w->k->a, Loop);
+        *l = (Loop){.block = b, .level = level, .slice.a = w->k->a};
+        l->holds = NEW_N(w->k->a, bool, w->k->steps.n);
+        PUSH(w->k->a, &w->all, l);
+        fill_from_end(w, l);
+    }
+}
+
+/* ---- bytes ------------------------------------------------------------------------------- */
+
+static const Type *
+local_type(const Cut *k, const Kept *y)
+{
+    return ty_local(k->c, chunk_type(k, y->v), 1 << k->log2);
+}
+
+static bool
+meet(const Kept *x, const Kept *y)
+{
+    return x->block != y->block || (x->from <= y->until && y->from <= x->until);
+}
+
+static int64_t
+end_of(const Cut *k, const Kept *y)
+{
+    return y->at + round_up(slices_bytes(local_type(k, y)), LOCAL_ALIGN);
+}
+
+/* The lowest bytes that no value has that lives then. */
+static void
+place_kept(Loops *w, Kept *y, int n)
+{
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (int i = 0; i < n; i++) {
+            const Kept *x = w->kept.at[i];
+            if (meet(x, y) && x->at < end_of(w->k, y) && y->at < end_of(w->k, x)) {
+                y->at = end_of(w->k, x);
+                moved = true;
+            }
+        }
+    }
+    if (end_of(w->k, y) > MAX_LOCAL_BYTES)
+        err_at(w->k->c, w->k->f->loc, RESOURCES, "local memory of a thread",
+               (long long)end_of(w->k, y), (long long)MAX_LOCAL_BYTES);
+}
+
+/* ---- a loop's body ----------------------------------------------------------------------- */
+
+static const Type *
+scalar_i32(const Cut *k)
+{
+    return ty_scalar(k->c, E_I32);
+}
+
+/* start, start + 1, .. of the slice that i numbers. */
+static Val *
+arange(const Cut *k, Build *b, const Op *o, Val *i)
+{
+    const Type *t = chunk_type(k, result(o, 0));
+    int64_t start = ir_attr(o, ATTR_START), n = t->shape[0];
+    Val *v = ir_op1(b, OP_ARANGE, 0, NULL, t);
+    ir_set_attr(v->def, ATTR_START, start);
+    ir_set_attr(v->def, ATTR_END, start + n);
+    Val *first = ir_bin(b, OP_MUL, i, ir_const_int(b, i->type, n));
+    return ir_bin(b, OP_ADD, v, ir_op1(b, OP_SPLAT, 1, &first, t));
+}
+
+static Val *
+slice_of(Loops *w, Loop *l, Build *b, Val *v)
+{
+    Val *y = map_get(&l->slice, v, 0);
+    if (y)
+        return y;
+    const Kept *kept = map_get(&w->kept_of, v, 0);
+    Val *args[] = {kept->local, l->op->regions[0]->args[0]};
+    y = ir_op1(b, OP_LOCAL_LOAD, 2, args, chunk_type(w->k, v));
+    map_put(&l->slice, v, 0, y);
+    return y;
+}
+
+static void
+copy_op(Loops *w, Loop *l, Build *b, const Step *s)
+{
+    Cut *k = w->k;
+    const Op *o = s->o;
+    for (int i = 0; i < o->n_args; i++)
+        if (chunk_takes_slice(k, s, i))
+            slice_of(w, l, b, arg(o, i));
+    if (o->op == OP_ARANGE) {
+        Val *i = l->op->regions[0]->args[0];
+        map_put(&l->slice, result(o, 0), 0, arange(k, b, o, i));
+        return;
+    }
+    Op *n = ir_clone(b, o, &l->slice);
+    for (int i = 0; i < n->n_results; i++)
+        result(n, i)->type = chunk_type(k, result(o, i));
+}
+
+/* ---- sums -------------------------------------------------------------------------------- */
+
+static Val *
+filled(Build *b, Val *v, const Type *slice)
+{
+    return v->type->rank ? v
+                         : ir_op1(b, OP_SPLAT, 1, &v,
+                                  ty_with_elem(b->f->c, slice, v->type->elem));
+}
+
+/* The region of o on blocks: sums[] and then x[]. */
+static void
+combine(Build *b, const Op *o, Val *const *sums, Val *const *x, Val **out)
+{
+    const Block *from = o->regions[0];
+    const Type *slice = x[0]->type;
+    Map map = {.a = b->f->c->arena};
+    Val *args[4];
+    for (int i = 0; i < o->n_args; i++) {
+        map_put(&map, from->args[i], 0, sums[i]);
+        map_put(&map, from->args[o->n_args + i], 0, x[i]);
+    }
+    for (const Op *p = from->first; p != from->last; p = p->next) {
+        const Type *t = ty_with_elem(b->f->c, slice, result(p, 0)->type->elem);
+        for (int i = 0; i < p->n_args; i++) {
+            Val *v = map_get(&map, arg(p, i), 0);
+            args[i] = v ? v : filled(b, arg(p, i), slice);
+        }
+        Val *y = ir_op1(b, p->op, p->n_args, args, t);
+        memcpy(y->def->attr, p->attr, sizeof p->attr);
+        y->def->bits = p->bits, y->def->text = p->text;
+        map_put(&map, result(p, 0), 0, y);
+    }
+    for (int i = 0; i < o->n_args; i++) {
+        Val *v = map_get(&map, arg(from->last, i), 0);
+        out[i] = v ? v : filled(b, arg(from->last, i), slice);
+    }
+}
+
+static bool
+is_neutral(const Op *o)
+{
+    uint64_t bits;
+    for (int i = 0; i < o->n_args; i++)
+        if (!neutral_value(o, i, &bits))
+            return false;
+    return true;
+}
+
+/* What the loop carries on of o, whose first sum is argument `first` of the body. */
+static void
+add_up(Loops *w, Loop *l, Build *b, const Op *o, int first, Val **out)
+{
+    Val **sums = l->op->regions[0]->args + first,
+        **x = NEW_N(w->k->a, Val *, o->n_args);
+    for (int i = 0; i < o->n_args; i++)
+        x[i] = slice_of(w, l, b, arg(o, i));
+    combine(b, o, sums, x, out);
+    if (is_neutral(o))
+        return;
+    Val *i = l->op->regions[0]->args[0];
+    Val *is_first = ir_bin(b, OP_EQ, i, ir_const_int(b, i->type, 0));
+    for (int j = 0; j < o->n_args; j++)
+        out[j] = ir_op1(b, OP_SELECT, 3,
+                        (Val *[]){filled(b, is_first, x[j]->type), x[j], out[j]},
+                        x[j]->type);
+}
+
+/* ---- building ---------------------------------------------------------------------------- */
+
+typedef VEC(Val *) Vals;
+
+static void
+open_loop(Loops *w, Loop *l, Build *b)
+{
+    Cut *k = w->k;
+    Vals in = {0};
+    VEC(const Type *) types = {0};
+    for (int i = 0; i < 3; i++)
+        PUSH(k->a, &in,
+             ir_const_int(b, scalar_i32(k),
+                          i == 0   ? 0
+                          : i == 1 ? 1 << k->log2
+                                   : 1));
+    for (int i = 0; i < k->steps.n; i++) {
+        const Step *s = k->steps.at[i];
+        const Op *o = s->o;
+        uint64_t bits = 0;
+        for (int j = 0; l->holds[i] && s->is_sum && j < o->n_args; j++) {
+            const Type *t = chunk_type(k, arg(o, j));
+            if (is_neutral(o))
+                neutral_value(o, j, &bits);
+            PUSH(k->a, &in, ir_const_bits(b, t, bits));
+            PUSH(k->a, &types, t);
+        }
+    }
+    l->op = ir_op(b, OP_FOR, in.n, in.at, types.n, types.at);
+    Block *body = ir_block(k->f, l->op);
+    ir_block_arg(body, scalar_i32(k), "slice");
+    for (int i = 0; i < types.n; i++)
+        ir_block_arg(body, types.at[i], NULL);
+}
+
+static void
+keep_slices(Loops *w, Loop *l, Build *b, const Step *s)
+{
+    for (int i = 0; i < s->o->n_results && is_in(l, s); i++) {
+        const Kept *y = map_get(&w->kept_of, result(s->o, i), 0);
+        Val *args[] = {y ? y->local : NULL, l->op->regions[0]->args[0],
+                       map_get(&l->slice, result(s->o, i), 0)};
+        if (y)
+            ir_op(b, OP_LOCAL_STORE, 3, args, 0, NULL);
+    }
+}
+
+static void
+fill_loop(Loops *w, Loop *l)
+{
+    Cut *k = w->k;
+    Build b = {.f = k->f, .block = l->op->regions[0], .loc = l->op->loc};
+    Vals next = {0};
+    for (int i = 0; i < k->steps.n; i++) {
+        const Step *s = k->steps.at[i];
+        if (!l->holds[i])
+            continue;
+        b.loc = s->o->loc;
+        if (s->is_sum) {
+            Val **out = NEW_N(k->a, Val *, s->o->n_args);
+            add_up(w, l, &b, s->o, 1 + next.n, out);
+            for (int j = 0; j < s->o->n_args; j++)
+                PUSH(k->a, &next, out[j]);
+            continue;
+        }
+        copy_op(w, l, &b, s);
+        keep_slices(w, l, &b, s);
+    }
+    ir_op(&b, OP_YIELD, next.n, next.at, 0, NULL);
+}
+
+/* Behind the loop its sums are reduced as the whole block was. */
+static void
+finish_sums(Loops *w, Loop *l, Op *end)
+{
+    Cut *k = w->k;
+    for (int i = 0, n = 0; i < k->steps.n; i++) {
+        Step *s = k->steps.at[i];
+        if (!l->holds[i] || !s->is_sum)
+            continue;
+        for (int j = 0; j < s->o->n_args; j++)
+            ir_set_arg(s->o, j, result(l->op, n++));
+        ir_move_before(s->o, end);
+    }
+}
+
+static void
+build_loop(Loops *w, Loop *l, Build *b)
+{
+    Cut *k = w->k;
+    for (int i = 0; i < w->kept.n; i++) {
+        Kept *y = w->kept.at[i];
+        if (y->block != l->block || y->from != l->level)
+            continue;
+        y->local = ir_op1(b, OP_LOCAL_ALLOC, 0, NULL, local_type(k, y));
+        ir_set_attr(y->local->def, ATTR_AT, y->at);
+    }
+    open_loop(w, l, b);
+    fill_loop(w, l);
+    finish_sums(w, l, b->before);
+}
+
+static Loop *
+loop_at(const Loops *w, const Block *block, int level)
+{
+    for (int i = 0; i < w->all.n; i++)
+        if (w->all.at[i]->block == block && w->all.at[i]->level == level)
+            return w->all.at[i];
+    return NULL;
+}
+
+static bool
+is_empty(const Loops *w, const Loop *l)
+{
+    for (int i = 0; i < w->k->steps.n; i++)
+        if (l->holds[i])
+            return false;
+    return true;
+}
+
+/* The ops of b by levels: those that are not cut, then the loop. */
+static void
+build_block(Loops *w, Block *b)
+{
+    Cut *k = w->k;
+    int most = 0, first = w->k->steps.n, last = 0;
+    has_level(k, b, 0, &most);
+    for (int i = 0; i < k->steps.n; i++)
+        if (k->steps.at[i]->o->block == b) {
+            first = MIN(first, i);
+            last = MAX(last, i);
+        }
+    Op *end = b->last;
+    for (int level = 0; level <= most; level++) {
+        for (int i = first; i < last; i++) {
+            const Step *s = k->steps.at[i];
+            if (s->o->block == b && s->is_whole && s->whole_level == level)
+                ir_move_before(s->o, end);
+        }
+        Loop *l = loop_at(w, b, level);
+        Build at = {.f = k->f, .block = b, .before = end, .loc = end->loc};
+        if (l && !is_empty(w, l)) {
+            for (int i = 0; i < k->steps.n; i++)
+                if (l->holds[i])
+                    at.loc = k->steps.at[i]->o->loc;
+            build_loop(w, l, &at);
+        }
+    }
+    for (int i = first; i <= last; i++) {
+        const Step *s = k->steps.at[i];
+        for (int r = 0; s->o->block == b && r < s->o->n_regions; r++)
+            if (op_has(s->o, OPF_CONTROL))
+                build_block(w, s->o->regions[r]);
+    }
+}
+
+void
+chunk_loops(Cut *k)
+{
+    Loops w = {.k = k, .kept_of.a = k->a, .cost = NEW_N(k->a, int, k->steps.n)};
+    find_loops(&w, k->f->body);
+    for (int i = 0; i < w.kept.n; i++)
+        place_kept(&w, w.kept.at[i], i);
+    build_block(&w, k->f->body);
+    for (int i = k->steps.n; i-- > 0;)
+        if (k->steps.at[i]->is_cut && !k->steps.at[i]->is_whole &&
+            !k->steps.at[i]->is_sum)
+            ir_erase(k->steps.at[i]->o);
+}

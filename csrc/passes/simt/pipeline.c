@@ -1,0 +1,659 @@
+/* pipeline: loads of a loop become asynchronous copies that run ahead of it.
+ *
+ *     for i ^(acc, p) {                     s = shared_alloc : smem<3 x ..>
+ *       x = load p                          copy p0 -> s[0]; commit     prologue: d = 2
+ *       y = convert_layout x                copy p1 -> s[1]; commit
+ *       acc = dot y, ..              =>     for i ^(acc, q, read, write) {
+ *       p = addptr p, step                    wait {pending=1}; barrier
+ *     }                                       copy q -> s[write] if i + 2 is inside
+ *                                             commit
+ *                                             y = shared_load s[read]
+ *                                             acc = dot y, ..
+ *                                             q = addptr q, step
+ *                                           }
+ *                                           wait {pending=0}
+ *
+ * d = num_stages - 1 iterations lie between a copy and its use, in d + 1 slots. One
+ * commit an iteration, so when iteration i waits, the groups of i .. i + d - 1 are out
+ * and all but the newest d - 1 must have landed. The barrier behind the wait serves
+ * twice: the copies of all threads are there for all, and the slot that is written
+ * next, that of iteration i - 1, has been read by all. There is no epilogue: copies
+ * beyond the end are switched off by their mask (zeros are written, nothing is read),
+ * and so is the whole prologue of a loop that does not run.
+ *
+ * What an address is made of (the slice: pure ops, carried pointers, loads of indices)
+ * is cloned and runs d iterations ahead; dce removes the old one where nobody else
+ * needs it.
+ *
+ * Which loads: those that end in an operand of a dot, through the move to its layout
+ * and through casts and other shapes of the same elements; all of them when the user
+ * set num_stages on the loop itself. A move to another layout is then no more than
+ * another way of reading the slot. Loads that an operand is computed from (weights of four
+ * bits, rows that are normalised, a bias of attention) go with them where that costs no
+ * block of a multiprocessor, in fewer slots if need be. RMS norm and product of 4096^3 by
+ * 128x128x64 on an H100: 1257 us without and 475 us with them.
+ *
+ * What several threads hold (a scale of each column) is no copy, nor what is computed with a product
+ * (the scales of float8's blocks). Such small loads happen an iteration ahead, into registers that the
+ * loop carries; where these are short, an iteration begins with them.
+ *
+ * An operand of a dot that does not change in the loop (the queries of attention) goes
+ * to shared memory, too, where registers would not do otherwise: it is stored once
+ * before the loop and read again in each iteration.
+ *
+ * Where every thread reads only what it has copied itself (streams that feed no dot), the
+ * wait is enough, and there is no barrier.
+ *
+ * Before sm_80 there is no asynchronous copy. There an iteration loads what the next one
+ * wants into registers before its products and stores it into the other of two slots
+ * behind them; one barrier an iteration serves both slots as above:
+ *
+ *     barrier; x = load q; acc = dot (shared_load s[read]), ..; shared_store s[write], x
+ *
+ * Rule 1: a load overtakes stores only where pipeline_order.c says that it may.
+ * Rule 2: a copy is at least 4 bytes wide and fills with zeros; another `other` is put in
+ *         when the slot is read.
+ * Rule 3: facts are asked before anything changes, because they are about values.
+ */
+#include "passes/simt/layouts.h"
+#include "passes/simt/pipeline.h"
+
+enum {
+    SLICE_BUDGET = 512,
+    MAX_USES = 128,
+    MAX_WORDS = 16,     /* of a load that the loop carries in registers */
+    MAX_PRESSURE = 200, /* of such a loop */
+    MIN_BYTES = 4,      /* of a copy */
+    ALIGN = 1024,       /* of a slot, in bytes */
+};
+
+/* ---- which loads ----------------------------------------------------------------- */
+
+static bool
+is_operand(const Use *u)
+{
+    return u->user->op == OP_DOT && u - u->user->args < 2;
+}
+
+/* Does o only say how or where the elements are wanted? */
+static bool
+is_move(const Op *o)
+{
+    return o->op == OP_CONVERT || o->op == OP_TO_SHARED;
+}
+
+static bool
+feeds_dot(const Val *v, int depth)
+{
+    for (const Use *u = v->uses; u; u = u->next) {
+        const Op *o = u->user;
+        if (is_operand(u))
+            return true;
+        if (depth < MAX_CHAIN && (is_move(o) || pipeline_is_link(o)) &&
+            feeds_dot(result(o, 0), depth + 1))
+            return true;
+    }
+    return false;
+}
+
+/* Is an operand of a dot computed from v, in this iteration or in the next one, as in a loop that
+ * has been rotated? budget: uses to look at. */
+static bool
+reaches_dot(const Val *v, Map *seen, int *budget)
+{
+    for (const Use *u = v->uses; u; u = u->next) {
+        const Op *o = u->user;
+        const Op *loop = o->op == OP_YIELD ? o->block->owner : NULL;
+        if (is_operand(u))
+            return true;
+        const Val *next = loop && loop->op == OP_FOR ? o->block->args[u - o->args + 1]
+                                                     : NULL;
+        const void *key = next ? (const void *)next : o;
+        if (--*budget < 0 || map_get(seen, key, 0) ||
+            !(next || op_has(o, OPF_PURE) || is_move(o) || o->op == OP_REDUCE))
+            continue;
+        map_put(seen, key, 0, (void *)key);
+        if (next && reaches_dot(next, seen, budget))
+            return true;
+        for (int i = 0; !next && i < o->n_results; i++)
+            if (reaches_dot(result(o, i), seen, budget))
+                return true;
+    }
+    return false;
+}
+
+static bool
+is_computed_from(const Pipe *p, const Op *load)
+{
+    Map seen = {.a = p->c->arena};
+    int budget = MAX_USES;
+    return !feeds_dot(result(load, 0), 0) &&
+           reaches_dot(result(load, 0), &seen, &budget);
+}
+
+/* Is what a dot gave computed with v? */
+static bool
+meets_product(const Val *v, int depth)
+{
+    for (const Use *u = v->uses; u; u = u->next) {
+        const Op *o = u->user;
+        int budget = MAX_USES;
+        bool is_same_place = is_move(o) || pipeline_is_link(o) || o->op == OP_EXPAND ||
+                             o->op == OP_BROADCAST || o->op == OP_SPLAT ||
+                             (op_has(o, OPF_ELEM) && op_has(o, OPF_PURE));
+        if (depth == MAX_CHAIN || !is_same_place)
+            continue;
+        for (int i = 0; i < o->n_args; i++)
+            if (arg(o, i) != v && comes_from_dot(arg(o, i), &budget))
+                return true;
+        if (meets_product(result(o, 0), depth + 1))
+            return true;
+    }
+    return false;
+}
+
+/* Does v end in tensor cores? Multiply-adds put operands into shared memory themselves. */
+static bool
+feeds_mma(Func *f, const Val *v, int depth)
+{
+    for (const Use *u = v->uses; u; u = u->next) {
+        const Op *o = u->user;
+        if (is_operand(u)) {
+            DotPlan plan;
+            dot_plan(f, o, &plan);
+            if (plan.is_mma)
+                return true;
+        } else if (depth < MAX_CHAIN && (is_move(o) || pipeline_is_link(o)) &&
+                   feeds_mma(f, result(o, 0), depth + 1)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Does each element stand with one thread only? Else copies would race. */
+static bool
+has_one_owner(const Layout *l)
+{
+    for (int in = 0; in < N_IN; in++)
+        for (int i = 0; i < l->n[in]; i++)
+            if (!l->basis[in][i])
+                return false;
+    return layout_is_injective(l);
+}
+
+static int64_t
+slot_bytes(const Type *t)
+{
+    return round_up(ty_numel(t) * elem_info[t->elem].bytes, ALIGN);
+}
+
+/* NULL, and *s; else why it cannot be a copy. */
+static const char *
+misfit(Pipe *p, Op *o, Stream *s)
+{
+    const Type *t = result(o, 0)->type;
+    if (ir_attr(o, ATTR_VOLATILE) || ir_attr(o, ATTR_CACHE) == CACHE_CV)
+        return "it is volatile";
+    if (!t->rank || t->is_ptr)
+        return "copies are of blocks of numbers";
+    if (!has_one_owner(t->layout))
+        return "several threads hold the same element";
+    int dim = facts_fastest_dim(p->facts, o), bit[MAX_BITS],
+        elem = elem_info[t->elem].bytes;
+    int run = layout_run(t->layout, dim, __builtin_ctz(16u / (unsigned)elem), bit);
+    MaskEdges edges;
+    int vec = facts_ragged_log2(p->facts, o, dim, elem << run, &edges);
+    if (edges.n &&
+        (!p->is_async || vec != facts_pointer_log2(p->facts, o, dim, elem << run))) {
+        vec = facts_access_log2(p->facts, o, dim, elem << run);
+        edges.n = 0;
+    }
+    *s = (Stream){.load = o,
+                  .edges = edges,
+                  .dim = dim,
+                  .bytes = slot_bytes(t),
+                  .layout = t->layout,
+                  .is_filled = o->n_args > 2 && !ir_is_zero(arg(o, 2)),
+                  .is_carried = !p->is_async && !feeds_mma(p->f, result(o, 0), 0)};
+    if (s->is_carried) {
+        s->bytes = 0;
+        return s->is_filled ? "`other` is not 0" : NULL;
+    }
+    if (elem << vec >= MIN_BYTES || !p->is_async)
+        return NULL;
+    return str_printf(p->c->arena, "a copy takes %d bytes at least, and this reads %d",
+                      MIN_BYTES, elem << vec);
+}
+
+/* ---- the slice ------------------------------------------------------------------- */
+
+/* Adds what v is made of; false when it cannot run ahead. */
+static bool
+add_to_slice(Pipe *p, Map *slice, bool *carried, const Val *v, int *budget)
+{
+    if (is_defined_outside(v, p->body))
+        return true;
+    if (--*budget < 0)
+        return false;
+    if (!v->def) {
+        if (v->block != p->body)
+            return false;
+        if (v->index == 0 || carried[v->index])
+            return true;
+        carried[v->index] = true;
+        return add_to_slice(p, slice, carried, arg(p->body->last, v->index - 1),
+                            budget);
+    }
+    Op *o = v->def;
+    if (o->block != p->body || o->op == OP_DOT || o->n_regions ||
+        (!op_has(o, OPF_PURE) && (o->op != OP_LOAD || ir_attr(o, ATTR_VOLATILE) ||
+                                  !pipeline_may_overtake(p->f, p->loop, o))))
+        return false;
+    if (map_get(slice, o, 0))
+        return true;
+    map_put(slice, o, 0, o);
+    for (int i = 0; i < o->n_args; i++)
+        if (!add_to_slice(p, slice, carried, arg(o, i), budget))
+            return false;
+    return true;
+}
+
+static bool
+slice_of(Pipe *p, const Op *load, Map *slice, bool *carried)
+{
+    int budget = SLICE_BUDGET;
+    int n = load->n_args > 2 ? 2 : load->n_args; /* `other` is not copied */
+    for (int i = 0; i < n; i++)
+        if (!add_to_slice(p, slice, carried, arg(load, i), &budget))
+            return false;
+    return true;
+}
+
+/* The slice of all streams; drops streams that are part of it (indices of others). */
+static void
+find_slice(Pipe *p)
+{
+    for (bool settled = false; !settled;) {
+        settled = true;
+        p->slice = (Map){.a = p->c->arena};
+        p->carried = NEW_N(p->c->arena, bool, p->body->n_args);
+        for (int i = 0; i < p->n_streams; i++)
+            slice_of(p, p->stream[i].load, &p->slice, p->carried);
+        for (int i = 0; i < p->n_streams; i++)
+            if (map_get(&p->slice, p->stream[i].load, 0)) {
+                p->stream[i] = p->stream[--p->n_streams];
+                settled = false;
+                break;
+            }
+    }
+}
+
+/* Why the load stays where it is; NULL: it runs ahead, as *s. */
+static const char *
+not_ahead(Pipe *p, Op *load, Stream *s)
+{
+    Map slice = {.a = p->c->arena};
+    if (!pipeline_may_overtake(p->f, p->loop, load))
+        return "the loop may write what it reads";
+    const char *why = misfit(p, load, s);
+    if (why)
+        return why;
+    bool *carried = NEW_N(p->c->arena, bool, p->body->n_args);
+    return slice_of(p, load, &slice, carried)
+               ? NULL
+               : "where it reads is known too late: it depends on the loop's results";
+}
+
+/* Words of a thread that o loads; 0: it is none that the loop may carry. *slice: what its address is
+ * made of. */
+static int
+carried_words(Pipe *p, const Op *o, Map *slice)
+{
+    const Type *t = o->op == OP_LOAD ? result(o, 0)->type : NULL;
+    if (!t || t->is_ptr || ir_attr(o, ATTR_VOLATILE) ||
+        ir_attr(o, ATTR_CACHE) == CACHE_CV ||
+        (o->n_args > 2 && !ir_is_zero(arg(o, 2))) ||
+        !pipeline_may_overtake(p->f, p->loop, o) || feeds_dot(result(o, 0), 0))
+        return 0;
+    bool is_copied = t->rank && has_one_owner(t->layout);
+    if (!(is_computed_from(p, o) ? !is_copied : meets_product(result(o, 0), 0)))
+        return 0;
+    bool *carried = NEW_N(p->c->arena, bool, p->body->n_args);
+    if (!slice_of(p, o, slice, carried))
+        return 0;
+    return MAX(((t->rank ? ty_bits(t) << t->layout->n[IN_REG] : 32) + 31) / 32, 1);
+}
+
+static void
+tell(const Pipe *p, const Op *load, const char *why)
+{
+    if (p->is_async)
+        ir_report(p->f, load->loc, "load ahead",
+                  str_printf(p->c->arena, "none: %s", why));
+}
+
+static bool
+find_streams(Pipe *p, bool all)
+{
+    for (Op *o = p->body->first; o && p->n_streams < MAX_STREAMS; o = o->next) {
+        Stream s;
+        bool is_computed = o->op == OP_LOAD && p->is_async && is_computed_from(p, o);
+        if (o->op != OP_LOAD || (!all && !is_computed && !feeds_dot(result(o, 0), 0)))
+            continue;
+        const char *why = not_ahead(p, o, &s);
+        Map slice = {.a = p->c->arena};
+        int small = why ? carried_words(p, o, &slice) : 0;
+        if (why && (!small || small > MAX_WORDS)) /* carry_small has told of those */
+            tell(p, o, why);
+        if (why)
+            continue;
+        s.is_optional = is_computed && !all;
+        p->stream[p->n_streams++] = s;
+    }
+    find_slice(p);
+    return p->n_streams > 0;
+}
+
+/* ---- how far ahead --------------------------------------------------------------- */
+
+/* Is it another way of reading what was loaded, and so the slot? */
+static bool
+reads_a_load(const Val *v)
+{
+    while (v->def && (v->def->op == OP_CONVERT || pipeline_is_link(v->def)))
+        v = arg(v->def, 0);
+    return v->def && (v->def->op == OP_LOAD || v->def->op == OP_SHARED_LOAD);
+}
+
+/* Do threads store what to gives for tensor cores (passes/simt/share_operands.c)? */
+static bool
+is_made(const Op *to)
+{
+    return to && to->op == OP_TO_SHARED && !comes_from_load(arg(to, 0));
+}
+
+/* Of one place of each operand that threads store in the loop. */
+static int64_t
+made_bytes(const Block *b)
+{
+    int64_t sum = 0;
+    for (const Op *o = b->first; o; o = o->next)
+        if (is_made(o))
+            sum += slot_bytes(result(o, 0)->type);
+    return sum;
+}
+
+/* Shared memory that the other ops of the loop will want for themselves, at most. */
+static int64_t
+scratch_bytes(const Block *b)
+{
+    int64_t most = 0;
+    EACH_CONTROL_OP(o, b) {
+        int64_t bytes = 0;
+        const Type *t = o->n_args ? arg(o, 0)->type : NULL;
+        if (is_made(o))
+            bytes = slot_bytes(t);
+        else if (o->op == OP_CONVERT && !feeds_dot(result(o, 0), 0))
+            bytes = ty_numel(t) * MAX(ty_bits(t) / 8, 1);
+        else if (o->op == OP_CONVERT && !reads_a_load(result(o, 0)))
+            bytes = layout_plan_bytes(layout_plan(
+                b->func->c, t->layout, result(o, 0)->type->layout, ty_bits(t)));
+        else if (o->op == OP_REDUCE || o->op == OP_SCAN)
+            bytes = 4096 * o->n_args;
+        else if (o->op == OP_GATHER)
+            bytes = ty_numel(t) * MAX(ty_bits(t) / 8, 1);
+        most = MAX(most, bytes);
+    }
+    return most;
+}
+
+/* Bytes of shared memory that the loop reads already, and all rings'. */
+static int64_t
+invariant_bytes(Pipe *p)
+{
+    Map seen = {.a = p->c->arena};
+    int64_t sum = 0;
+    for (const Op *o = p->f->body->first; o; o = o->next)
+        for (int i = 0; o->op == OP_RING_ALLOC && i < o->n_results - 2; i++)
+            sum += slot_bytes(result(o, i)->type) * result(o, i)->type->slots;
+    for (Op *o = p->body->first; o; o = o->next) {
+        for (int i = 0; o->op == OP_DOT && i < 2; i++) {
+            const Val *v = arg(o, i);
+            if (v->type->slots && is_defined_outside(v, p->body) &&
+                !map_get(&seen, v, 0)) {
+                map_put(&seen, v, 0, o);
+                sum += slot_bytes(v->type);
+            }
+        }
+        if (o->op != OP_SHARED_LOAD || map_get(&seen, arg(o, 0), 0))
+            continue;
+        map_put(&seen, arg(o, 0), 0, o);
+        sum += slot_bytes(arg(o, 0)->type) * arg(o, 0)->type->slots;
+    }
+    return sum;
+}
+
+/* Bytes of one slot of each stream. */
+static int64_t
+all_slots(const Pipe *p)
+{
+    int64_t each = 0;
+    for (int i = 0; i < p->n_streams; i++)
+        each += p->stream[i].bytes;
+    return each;
+}
+
+/* Iterations between copy and use, at most stages - 1; 0: no room for two slots. */
+static int
+distance(Pipe *p, int stages)
+{
+    int64_t room = shared_memory_limit(&p->c->opt.target) - scratch_bytes(p->body),
+            each = all_slots(p);
+    room -= p->invariant;
+    if (p->behind || ir_attr(p->loop, ATTR_LOOP) & LOOP_MMA_BEHIND)
+        room -= 2 * made_bytes(p->body);
+    int ahead = p->is_async ? MIN(stages, MAX_SLOTS) - 1 : 1;
+    while (ahead > 0 && (ahead + 1 + p->behind) * each > room)
+        ahead--;
+    return ahead;
+}
+
+/* ---- how far behind -------------------------------------------------------------- */
+
+/* Would a slot more let fewer blocks share a multiprocessor? Measured on an H200, 128x128x64
+ * by 4 warps: 694 TFLOP/s with 3 slots and no product behind, 518 with 4 and one. */
+static bool
+slot_costs_blocks(const Pipe *p, int stages)
+{
+    int words = loop_pressure(p->loop);
+    int64_t made = made_bytes(p->body),
+            bytes = p->invariant + made + stages * all_slots(p);
+    return hopper_blocks(p->f, p->f->team_warps, words, bytes + made + all_slots(p)) <
+           hopper_blocks(p->f, p->f->team_warps, words, bytes);
+}
+
+/* The products of how many iterations may still read their slots when copies begin to
+ * overwrite them. */
+static int
+behind(const Pipe *p, int stages)
+{
+    bool any = false;
+    if (!hopper_plan(p->f).is_forced && slot_costs_blocks(p, stages))
+        return 0;
+    for (const Op *o = p->body->first; o; o = o->next) {
+        if (o->op != OP_DOT)
+            continue;
+        if (!is_running_sum(p->body, o))
+            return 0;
+        for (int i = 0; i < 2; i++) { /* each in a slot as it was copied, or stored */
+            const Op *to = arg(o, i)->def;
+            if (!to || to->op != OP_TO_SHARED || to->block != p->body)
+                return 0;
+            if (is_made(to))
+                continue;
+            const Val *v = arg(to, 0);
+            while (v->def && v->def->op == OP_TRANS)
+                v = arg(v->def, 0);
+            bool is_stream = false;
+            for (int k = 0; k < p->n_streams; k++)
+                is_stream = is_stream ||
+                            (p->stream[k].load == v->def && !p->stream[k].is_filled);
+            if (!is_stream)
+                return 0;
+        }
+        any = true;
+    }
+    return any ? hopper_plan(p->f).behind : 0;
+}
+
+/* ---- what is optional ------------------------------------------------------------ */
+
+static int
+blocks_of(Pipe *p)
+{
+    int64_t slots = p->n_streams ? p->ahead + 1 + p->behind : 0;
+    return hopper_blocks(p->f, p->f->team_warps, loop_pressure(p->loop),
+                         p->invariant + scratch_bytes(p->body) + slots * all_slots(p));
+}
+
+static void
+choose_distance(Pipe *p, int stages)
+{
+    p->behind = behind(p, stages);
+    p->ahead = distance(p, stages);
+}
+
+/* Optional streams stay where as many blocks of threads share a multiprocessor then, and as far
+ * ahead as that allows. With few programs there is one on each. */
+static void
+choose_streams(Pipe *p, int stages)
+{
+    Pipe must = *p;
+    must.n_streams = 0;
+    for (int i = 0; i < p->n_streams; i++)
+        if (!p->stream[i].is_optional)
+            must.stream[must.n_streams++] = p->stream[i];
+    choose_distance(p, stages);
+    if (must.n_streams == p->n_streams)
+        return;
+    choose_distance(&must, stages);
+    int blocks = blocks_of(&must), most = p->ahead;
+    while (p->ahead > 1 && blocks_of(p) < blocks)
+        p->ahead--;
+    if (p->ahead > 0 && blocks_of(p) >= blocks)
+        return;
+    p->ahead = most;
+    if (most > 0 && hopper_plan(p->f).has_maps && hopper_grid_is(p->f, GRID_FEW))
+        return;
+    for (int i = 0; i < p->n_streams; i++)
+        if (p->stream[i].is_optional)
+            tell(p, p->stream[i].load, "its slots would leave room for fewer blocks");
+    *p = must;
+    find_slice(p);
+}
+
+/* ---- small loads ----------------------------------------------------------------- */
+
+/* The iteration begins with the load. */
+static void
+move_to_top(const Pipe *p, Op *load, const Map *slice)
+{
+    Op *at = p->body->first;
+    for (Op *o = at, *next; o != load; o = next) {
+        next = o->next;
+        if (o == at && map_get(slice, o, 0))
+            at = at->next;
+        else if (map_get(slice, o, 0))
+            ir_move_before(o, at);
+    }
+    if (load != at)
+        ir_move_before(load, at);
+    ir_report(p->f, load->loc, "load ahead", "from the top of the iteration on");
+}
+
+static bool
+has_rings(const Block *body)
+{
+    for (const Op *o = body->first; o; o = o->next)
+        if (is_of_ring(o))
+            return true;
+    return false;
+}
+
+/* Small loads that are no copies happen an iteration ahead, where a thread has the registers. Else they
+ * are at its top where others bring the tiles: threads that do want registers for addresses. */
+static void
+carry_small(Pipe p)
+{
+    bool may_begin = has_rings(p.body);
+    int pressure = loop_pressure(p.loop);
+    p.is_async = false;
+    p.ahead = 1;
+    for (Op *o = p.body->first, *next; o && p.n_streams < MAX_STREAMS; o = next) {
+        next = o->next;
+        Map slice = {.a = p.c->arena};
+        int words = carried_words(&p, o, &slice);
+        if (!words || words > MAX_WORDS)
+            continue;
+        if (pressure + words > MAX_PRESSURE) {
+            if (may_begin)
+                move_to_top(&p, o, &slice);
+            continue;
+        }
+        pressure += words;
+        p.stream[p.n_streams++] = (Stream){.load = o, .is_carried = true};
+    }
+    find_slice(&p);
+    for (int i = 0; i < p.n_streams; i++)
+        ir_report(p.f, p.stream[i].load->loc, "load ahead",
+                  "an iteration ahead, in registers");
+    if (p.n_streams)
+        pipeline_rewrite(&p);
+}
+
+/* ---- the pass -------------------------------------------------------------------- */
+
+static void
+try_loop(Func *f, Op *loop)
+{
+    int64_t asked = ir_attr(loop, ATTR_STAGES), step;
+    int stages = asked ? (int)MIN(asked, MAX_SLOTS) : f->c->opt.num_stages;
+    int bits = elem_info[arg(loop, 0)->type->elem].bits;
+    if (!ir_const_as_int(arg(loop, 2), &step) || step < 1 || step > INT32_MAX)
+        step = 0;
+    if (stages < 2 || bits < 32 || (!step && bits > 32))
+        return;
+    Pipe p = {.f = f,
+              .c = f->c,
+              .facts = facts_new(f),
+              .loop = loop,
+              .body = loop->regions[0],
+              .step = step,
+              .is_async = f->c->opt.target.sm >= 80};
+    if (p.is_async) {
+        carry_small(p);
+        p.facts = facts_new(f);
+    }
+    if (!find_streams(&p, asked > 0 && p.is_async))
+        return;
+    pipeline_share_invariant(&p);
+    p.invariant = invariant_bytes(&p);
+    choose_streams(&p, stages);
+    if (!p.n_streams) /* all were optional */
+        return;
+    if (p.ahead > 0)
+        pipeline_rewrite(&p);
+    else
+        for (int i = 0; i < p.n_streams; i++)
+            tell(&p, p.stream[i].load, "shared memory has no room for two of it");
+}
+
+void
+pass_pipeline(Func *f)
+{
+    if (f->c->opt.target.kind != TARGET_CPU)
+        EACH_OP_INSIDE_OUT(o, f->body)
+            if (o->op == OP_FOR)
+                try_loop(f, o);
+}
