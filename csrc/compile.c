@@ -270,7 +270,7 @@ phase_b(Comp *c, void *data)
         interpretable(f, out);
     else if (acc_words(f->body) && !c->n_overrides &&
              !option_text(c->option_texts, "hopper=", &n))
-        try_levels(c, f, out); /* widen_team may make warpgroups where none fit before */
+        try_levels(c, f, out); /* of 4 warps widen_team may make warpgroups */
     else
         back_end(f, out);
 }

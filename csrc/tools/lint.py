@@ -56,7 +56,17 @@ ARROWS = {
     "tools": "base layout ir interp ptx analysis codegen codegen/host codegen/simt "
     "csrc runtime runtime/emu tests passes passes/host passes/run",
 }
-MAY_INCLUDE_PYTHON = {"frontend", "frontend/program", "frontend/values", "frontend/syntax", "frontend/builtins", "frontend/walk", "runtime", "module", "csrc"}
+MAY_INCLUDE_PYTHON = {
+    "frontend",
+    "frontend/program",
+    "frontend/values",
+    "frontend/syntax",
+    "frontend/builtins",
+    "frontend/walk",
+    "runtime",
+    "module",
+    "csrc",
+}
 
 # Writable data with a reason.
 WRITABLE: dict[str, str] = {

@@ -21,12 +21,12 @@ ROOT = Path(__file__).resolve().parents[2]
 # Lines of code: without blank lines, comments and docstrings.
 CAPS = {
     "csrc": 750,
-    "csrc/analysis": 5626,
-    "csrc/base": 1650,
-    "csrc/codegen": 3487,
-    "csrc/codegen/host": 5184,
+    "csrc/analysis": 5824,
+    "csrc/base": 1665,
+    "csrc/codegen": 3516,
+    "csrc/codegen/host": 5341,
     "csrc/codegen/library": 1210,
-    "csrc/codegen/simt": 8047,
+    "csrc/codegen/simt": 8082,
     "csrc/frontend": 1085,
     "csrc/frontend/builtins": 1515,
     "csrc/frontend/program": 3178,
@@ -34,8 +34,8 @@ CAPS = {
     "csrc/frontend/values": 1725,
     "csrc/frontend/walk": 7122,
     "csrc/interp": 970,
-    "csrc/ir": 5031,
-    "csrc/layout": 1734,
+    "csrc/ir": 5040,
+    "csrc/layout": 1744,
     "csrc/module": 1730,
     "csrc/passes": 82,
     "csrc/passes/host": 962,
@@ -47,7 +47,7 @@ CAPS = {
     "csrc/runtime/emu": 320,
     "csrc/tools": 3134,
     "csrc/tools/ptxsim": 1020,
-    "python/tegula": 17603,
+    "python/tegula": 17631,
 }
 
 
