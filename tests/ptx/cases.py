@@ -126,7 +126,7 @@ CASES = [
     Case("bench norm back", f"{BENCH}configurations.py:layer_norm_backward", f"{B} {B} {B} {B} i32:16", {"BLOCK": 4096, "num_warps": 8}),
     Case("bench softmax back", f"{BENCH}configurations.py:softmax_backward", f"{B} {B} {B} i32:16", {"BLOCK": 32768, "num_warps": 32}, False),
     Case("bench weight gradient", f"{BENCH}configurations.py:weight_gradient", f"{B} {B} {F} i32:16 i32:16", {"M": 128, "N": 32, "num_warps": 16}),
-    Case("bench dequantise", f"{BENCH}libraries.py:dequantise", f"{I} {H} {I} {H} i32:16 i32:16", {"GROUP": 128, "M": 128, "W": 16, "num_warps": 4}),
+    Case("bench dequantise", f"{BENCH}libraries.py:dequantise", f"{I} {H} {I} {H} i32:16 i32:16", {"GROUP": 128, "M": 128, "W": 16, "num_warps": 4}, False),
     Case("bench argmax", f"{BENCH}configurations.py:arg_max", f"{B} {I} i32:16", {"BLOCK": 1024, "num_warps": 16}),
     Case("bench transpose 128", f"{BENCH}memory.py:transpose", f"{B} {B} i32:16 i32:16", {"BLOCK": 128, "num_warps": 4}, False),
     Case("bench cross entropy", f"{BENCH}memory.py:cross_entropy", f"{B} *i64:16 {F} i32:16", {"BLOCK": 32768, "num_warps": 16}),
