@@ -112,7 +112,7 @@ add_file(Overrides *all, const char *path, Target t)
     return o->data ? 0 : -1;
 }
 
-/* Those of the directory: tegula.hooks knows where it is. */
+/* Those of the directory: tegula.compat.hooks knows where it is. */
 static int
 add_directory(Overrides *all, const char *kernel, const char *hash, Target t)
 {

@@ -102,7 +102,7 @@ KERNELS: dict[str, Callable[[], Kernel]] = {
         matmul, (A, B), product_of(1), BK=32, FILL=1.0, num_warps=4
     ),
     "attention": lambda: Kernel(
-        attention, (Q, KEYS, VALUES), attended(), num_warps=4, num_stages=2
+        attention, (Q, KEYS, VALUES), attended(), num_warps=4, num_stages=2, hopper="2"
     ),
 }
 
