@@ -277,7 +277,8 @@ static RolesBlocks
 some_blocks(Func *f)
 {
     enum { OTHERS = 56 };
-    return blocks_of(f, acc_words(f->body) + own_sum_words(f) + OTHERS);
+    int others = has_chained_dot(f->body) ? OTHERS : OTHERS_OF_SUMS;
+    return blocks_of(f, acc_words(f->body) + own_sum_words(f) + others);
 }
 
 /* Two warpgroups have room for a second block where LEAST are left to a thread beside all that it computes of
@@ -311,14 +312,17 @@ roles_pair(Func *f)
  * copies as much as so many elements of it. On an H100, us with roles and without:
  *
  *     blocks     1, 2  delta rule 64x64 315, 220; attention 64x32, D = 256 166, 150; its dk and dv, 32x128
- *                      by 8 warps, 395, 290; float8 with scales 64x128x128 255, 227
+ *                      by 8 warps, 395, 290
  *                1, 1  attention 64x64, D = 256 127, 174; dq 64x64, D = 128 178, 225
  *                2, 3  attention 64x32, D = 128 171, 222; causal 128x32, D = 64 157, 147
- *                3, 4  gated layer 64x64 34, 39; attention 64x64, D = 64 166, 163, D = 32 244, 234 */
+ *                3, 4  gated layer 64x64 34, 39; attention 64x64, D = 64 166, 163, D = 32 244, 234
+ *
+ * A sum of the threads' own is less work than a softmax: float8 with scales by 64x128x128 165, 184 (2, 3). */
 static const char *
 blocks_lost(Func *f)
 {
-    if (!has_chained_dot(f->body) && !own_sum_words(f))
+    bool is_chained = has_chained_dot(f->body);
+    if (!is_chained && !own_sum_words(f))
         return NULL;
     enum { COPY = 16 };
     RolesBlocks n = roles_blocks(f);
@@ -327,7 +331,8 @@ blocks_lost(Func *f)
     copies /= COPY * 32 * f->team_warps;
     int64_t lost = (n.without - n.with) * look_at_work(f->body).words;
     bool is_less = n.with < 2 ? n.without > 1
-                              : f->team_warps == WARPGROUP && lost > n.without * copies;
+                              : is_chained && f->team_warps == WARPGROUP &&
+                                    lost > n.without * copies;
     if (!is_less || hopper_grid_is(f, GRID_FEW))
         return NULL;
     return str_printf(

@@ -231,8 +231,8 @@ static int64_t
 blocks_of_sums(const Func *f)
 {
     int64_t sums = own_sum_words(f);
-    return sums ? hopper_blocks(f, block_warps(f), (int)(acc_words(f->body) + sums),
-                                ir_shared_bytes(f))
+    int64_t words = acc_words(f->body) + sums + OTHERS_OF_SUMS;
+    return sums ? hopper_blocks_of(f, block_warps(f), (int)words, ir_shared_bytes(f))
                 : 1;
 }
 
