@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # Lines of code: without blank lines, comments and docstrings.
 CAPS = {
     "csrc": 750,
-    "csrc/analysis": 5824,
+    "csrc/analysis": 5828,
     "csrc/base": 1665,
     "csrc/codegen": 3516,
     "csrc/codegen/host": 5341,

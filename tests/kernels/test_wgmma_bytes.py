@@ -258,7 +258,7 @@ def test_a_sum_in_float32():
 
 
 def test_two_sums_that_registers_do_not_hold():
-    """Eight warps keep what four do not; twice as large a tile is more than they keep, too."""
+    """Eight warps keep what four do not, but not twice as much."""
     c = run_matmul((128, 128, 256), (128, 128, 64), num_warps=4, ADDED=True)
     assert "wgmma" in c.asm["ptx"] and c.metadata.num_warps == 8 and additions(c)
     c = run_matmul((256, 128, 256), (256, 128, 64), num_warps=8, ADDED=True)
