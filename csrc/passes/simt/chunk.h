@@ -36,6 +36,7 @@ typedef struct Cut {
 /* ---- chunk_dims.c ------------------------------------------------------------------------ */
 /* false: some value cannot be cut so. */
 bool chunk_dims(Cut *k);
+bool chunk_runs_once(const Op *o); /* an access that would write again */
 /* The dim of operand i that is cut where dim r of o's results is; negative: none. */
 int chunk_operand_dim(const Op *o, int i, int r);
 const Type *chunk_type(const Cut *k, const Val *v); /* of a slice of v */

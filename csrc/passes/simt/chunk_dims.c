@@ -185,6 +185,13 @@ chunk_type(const Cut *k, const Val *v)
                           layout_intern(k->c, &y));
 }
 
+/* What is there as slices and as a whole is computed twice. */
+bool
+chunk_runs_once(const Op *o)
+{
+    return op_has(o, OPF_WRITES);
+}
+
 /* ---- spreading --------------------------------------------------------------------------- */
 
 static bool
@@ -194,7 +201,7 @@ claim(Cut *k, Todo *todo, Val *v, int d, bool only)
         return true;
     if (d == MISFIT || !v->type->rank || (k->dim[v->id] >= 0 && k->dim[v->id] != d))
         return false;
-    only |= has_many_registers(v);
+    only |= has_many_registers(v) || (v->def && chunk_runs_once(v->def));
     if (k->dim[v->id] == d && (k->only[v->id] || !only))
         return true;
     k->dim[v->id] = (int8_t)d;

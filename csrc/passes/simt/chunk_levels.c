@@ -125,12 +125,14 @@ note_steps(Cut *k, Block *b)
     EACH_CONTROL_OP(o, b) {
         Step *s = NEW(k->a, Step);
         *s = (Step){.o = o, .number = k->steps.n};
-        s->is_cut = takes_slices_alone(k, o);
-        s->is_whole = !s->is_cut;
-        s->is_sum = s->is_cut && o->op == OP_REDUCE &&
-                    k->dim[arg(o, 0)->id] == (int)ir_attr(o, ATTR_AXIS);
+        bool gives_slices = false;
         for (int i = 0; i < o->n_results; i++)
-            s->is_cut |= k->dim[result(o, i)->id] >= 0;
+            gives_slices |= k->dim[result(o, i)->id] >= 0;
+        bool alone = takes_slices_alone(k, o) || (gives_slices && chunk_runs_once(o));
+        s->is_cut = alone || gives_slices;
+        s->is_whole = !alone;
+        s->is_sum = alone && o->op == OP_REDUCE &&
+                    k->dim[arg(o, 0)->id] == (int)ir_attr(o, ATTR_AXIS);
         PUSH(k->a, &k->steps, s);
         map_put(&k->step_of, o, 0, s);
     }
