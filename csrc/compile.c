@@ -159,7 +159,8 @@ back_end(Func *f, Binary *out)
 /* ---- levels --------------------------------------------------------------------------
  * hopper.c plans products by warpgroups before ptxas has seen the code. Where ptxas runs them
  * one after the other, refuses the code or spills registers, the next lower level is compiled,
- * too: no two blocks for whose registers it spills, no roles, then no product open across iterations, then no warpgroups. The best is kept. */
+ * too: without a second block that takes registers, then without roles, then without products open
+ * across iterations, then without warpgroups. The best is kept. */
 
 typedef struct Attempt {
     Func *func;
