@@ -279,7 +279,7 @@ phase_b(Comp *c, void *data)
     size_t n;
     if (c->opt.interpret)
         interpretable(f, out);
-    else if (acc_words(f->body) && !c->n_overrides &&
+    else if (c->opt.target.sm == 90 && acc_words(f->body) && !c->n_overrides &&
              !option_text(c->option_texts, "hopper=", &n))
         try_levels(c, f, out); /* of 4 warps widen_team may make warpgroups */
     else

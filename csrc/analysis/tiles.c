@@ -157,8 +157,8 @@ synchronises(const Op *o)
 {
     if (o->op == OP_LOAD)
         return ir_attr(o, ATTR_VOLATILE) || ir_attr(o, ATTR_CACHE) == CACHE_CV;
-    return o->op == OP_ATOMIC_RMW || o->op == OP_ATOMIC_CAS || o->op == OP_BARRIER ||
-           o->op == OP_INLINE_ASM_IO || o->op == OP_EXTERN_IO;
+    return op_is_atomic(o) || o->op == OP_BARRIER || o->op == OP_INLINE_ASM_IO ||
+           o->op == OP_EXTERN_IO;
 }
 
 static bool

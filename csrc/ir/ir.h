@@ -455,6 +455,12 @@ op_is_access(const Op *o)
     return op_has_pointers(o) && op_has(o, OPF_READS | OPF_WRITES);
 }
 
+static inline bool
+op_is_atomic(const Op *o)
+{
+    return o->op == OP_ATOMIC_RMW || o->op == OP_ATOMIC_CAS;
+}
+
 /* The side of a TENSOR_MAP's box along dim d. A tensor has at most MAX_MAP_SIDE indices along one,
  * so that a block which begins there is outside, may begin there (copies do at 16 bytes), and has
  * no index beyond 32 bits. */

@@ -34,7 +34,7 @@ CAPS = {
     "csrc/frontend/values": 1725,
     "csrc/frontend/walk": 7122,
     "csrc/interp": 970,
-    "csrc/ir": 5040,
+    "csrc/ir": 5045,
     "csrc/layout": 1744,
     "csrc/module": 1730,
     "csrc/passes": 82,

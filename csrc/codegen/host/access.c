@@ -601,7 +601,7 @@ host_act(Host *h, const Op *o, Mode m, int lanes, Lv *x)
         return NULL;
     }
     host_guard(h, o, m, lanes, x[0], mask);
-    if (o->op == OP_ATOMIC_RMW || o->op == OP_ATOMIC_CAS)
+    if (op_is_atomic(o))
         return atomic(h, o, lanes, x[0], x[1], o->op == OP_ATOMIC_CAS ? x[2] : NULL,
                       mask);
     if (m == M_ROW && lanes > 1 && is_all_true(mask) && h->streams && is_fresh(h, o))

@@ -185,7 +185,7 @@ chunk_type(const Cut *k, const Val *v)
                           layout_intern(k->c, &y));
 }
 
-/* What is there as slices and as a whole is computed twice. */
+/* May o not be there both as slices and as a whole? It would be computed twice. */
 bool
 chunk_runs_once(const Op *o)
 {

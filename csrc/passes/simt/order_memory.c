@@ -50,12 +50,6 @@ is_held_once(const Type *t)
 }
 
 static bool
-is_atomic(const Op *o)
-{
-    return o->op == OP_ATOMIC_RMW || o->op == OP_ATOMIC_CAS;
-}
-
-static bool
 is_block(const Op *o)
 {
     return arg(o, 0)->type->rank;
@@ -64,14 +58,14 @@ is_block(const Op *o)
 static bool
 acquires(const Op *o)
 {
-    return is_atomic(o) && result(o, 0)->uses &&
+    return op_is_atomic(o) && result(o, 0)->uses &&
            (ir_attr(o, ATTR_SEM) == SEM_ACQUIRE || ir_attr(o, ATTR_SEM) == SEM_ACQ_REL);
 }
 
 static bool
 releases(const Op *o)
 {
-    return is_atomic(o) &&
+    return op_is_atomic(o) &&
            (ir_attr(o, ATTR_SEM) == SEM_RELEASE || ir_attr(o, ATTR_SEM) == SEM_ACQ_REL);
 }
 
@@ -175,7 +169,7 @@ put_barrier(Order *s, Op *before, Conflict why)
 static void
 end_loads(Order *s, const Op *o)
 {
-    if (!is_atomic(o) || is_block(o) || !s->pending.n)
+    if (!op_is_atomic(o) || is_block(o) || !s->pending.n)
         return;
     Map ops = {.a = s->f->c->arena}, seen = {.a = s->f->c->arena};
     for (int i = 0; i < o->n_args; i++)

@@ -117,7 +117,7 @@ orders_memory(const Op *o)
 static bool
 may_pass(Func *f, const Op *loop, const Op *load, const Op *o)
 {
-    bool is_atomic = o->op == OP_ATOMIC_RMW || o->op == OP_ATOMIC_CAS;
+    bool is_atomic = op_is_atomic(o);
     if (!may_change_memory(o) || (o->op == OP_BARRIER && ir_attr(o, ATTR_RELEASE)) ||
         (is_of_ring(o) && (result(load, 0)->type->rank < 2 || has_made_operand(f))))
         return true;

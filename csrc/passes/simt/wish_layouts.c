@@ -259,12 +259,6 @@ stride_in_runs(FactTable *t, const Val *v, int dim, int depth, int64_t *c)
     return true;
 }
 
-static bool
-is_atomic(const Op *o)
-{
-    return op_has(o, OPF_READS) && op_has(o, OPF_WRITES);
-}
-
 /* An access of a warp costs as many steps as it touches lines of memory. Elements that a thread
  * has in a row come by one access where they lie side by side. Where they lie apart they come one by one, and
  * each access touches as many lines as a vector would; so do those of an atomic that adds fewer at a time. */
@@ -274,9 +268,9 @@ count_lines(Wishes *s, const Op *o, int fastest, int vec, Width *w)
     int64_t gap = 1, c;
     if (!vec && stride_in_runs(s->facts, arg(o, 0), fastest, STRIDE_DEPTH, &c))
         gap = MIN(MAX(llabs(c), 1), LINE);
-    else if (!vec && is_atomic(o)) /* at any addresses, in any layout */
+    else if (!vec && op_is_atomic(o)) /* at any addresses, in any layout */
         return;
-    w->has_gaps |= gap > 1 || is_atomic(o);
+    w->has_gaps |= gap > 1 || op_is_atomic(o);
     for (int v = 0; v <= MAX_LOG2_BYTES; v++) {
         int64_t bytes = (gap * WARP << v) * pointee_bytes(arg(o, 0)->type),
                 lines = MIN(MAX(bytes / LINE, 1), WARP);
@@ -323,7 +317,7 @@ scan_accesses(Wishes *s, const Block *b, bool assign)
             map_put(&s->access, o, 0,
                     (void *)blocked_lines(s, arg(o, 0)->type, k.fastest, best_width(w),
                                           line_of(s, o)));
-        } else if (!is_atomic(o)) {
+        } else if (!op_is_atomic(o)) {
             MaskEdges e;
             int vec = facts_ragged_log2(s->facts, o, k.fastest, MAX_VEC_BYTES, &e);
             w->widest = MAX(w->widest, vec);
