@@ -232,10 +232,12 @@ is_text(PyObject *name, PyObject *text)
     return name == text || !PyUnicode_Compare(name, text);
 }
 
-/* run() and warmup() take grid= and warmup= among the keywords. Splits them off and launches
- * with the rest. */
+typedef enum RunAs { RUN_LAUNCH, RUN_WARMUP, RUN_PREPARE } RunAs;
+
+/* run(), warmup() and prepare() take grid= and warmup= among the keywords. Splits them off and
+ * launches with the rest. */
 static PyObject *
-run(Kernel *k, PyObject *const *args, Py_ssize_t n_args, PyObject *kwnames, bool warmup)
+run(Kernel *k, PyObject *const *args, Py_ssize_t n_args, PyObject *kwnames, RunAs as)
 {
     Py_ssize_t n_kw = kwnames ? PyTuple_Size(kwnames) : 0, n_kept = 0;
     PyObject *grid_b = NULL, *names = NULL, *res = NULL;
@@ -256,7 +258,8 @@ run(Kernel *k, PyObject *const *args, Py_ssize_t n_args, PyObject *kwnames, bool
             int truth = PyObject_IsTrue(value_b);
             if (truth < 0)
                 goto done;
-            warmup |= truth > 0;
+            if (truth && as == RUN_LAUNCH)
+                as = RUN_WARMUP;
             is_ours[i] = true;
         } else {
             kept[n_args + n_kept++] = value_b;
@@ -268,14 +271,15 @@ run(Kernel *k, PyObject *const *args, Py_ssize_t n_args, PyObject *kwnames, bool
     for (Py_ssize_t i = 0, to = 0; i < n_kw; i++)
         if (!is_ours[i])
             PyTuple_SetItem(names, to++, Py_NewRef(PyTuple_GetItem(kwnames, i)));
-    if (warmup) {
+    if (as == RUN_WARMUP) {
         res = launch(k, NULL, kept, n_args, names, true);
     } else if (!grid_b) {
-        PyErr_Format(PyExc_TypeError, "%s.run() misses grid=", k->f->name);
+        PyErr_Format(PyExc_TypeError, "%s.%s() misses grid=", k->f->name,
+                     as == RUN_LAUNCH ? "run" : "prepare");
     } else {
         Launcher l;
         if (!launcher_init(&l, k, grid_b))
-            res = launch(k, &l, kept, n_args, names, false);
+            res = launch(k, &l, kept, n_args, names, as == RUN_PREPARE);
     }
 done:
     PyMem_Free(kept);
@@ -287,14 +291,21 @@ done:
 static PyObject *
 kernel_run(PyObject *self, PyObject *const *args, Py_ssize_t n_args, PyObject *kwnames)
 {
-    return made(self) ? run((Kernel *)self, args, n_args, kwnames, false) : NULL;
+    return made(self) ? run((Kernel *)self, args, n_args, kwnames, RUN_LAUNCH) : NULL;
 }
 
 static PyObject *
 kernel_warmup(PyObject *self, PyObject *const *args, Py_ssize_t n_args,
               PyObject *kwnames)
 {
-    return made(self) ? run((Kernel *)self, args, n_args, kwnames, true) : NULL;
+    return made(self) ? run((Kernel *)self, args, n_args, kwnames, RUN_WARMUP) : NULL;
+}
+
+static PyObject *
+kernel_prepare(PyObject *self, PyObject *const *args, Py_ssize_t n_args,
+               PyObject *kwnames)
+{
+    return made(self) ? run((Kernel *)self, args, n_args, kwnames, RUN_PREPARE) : NULL;
 }
 
 static PyObject *
@@ -424,7 +435,11 @@ static PyMethodDef kernel_methods[] = {
      METH_FASTCALL | METH_KEYWORDS,
      "warmup(*args, grid=None, **kwargs)\n--\n\n"
      "Compiles what kernel[grid](...) would run, and does not run it. torch dtypes may\n"
-     "stand for tensors."},
+     "stand for tensors. The grid is not looked at."},
+    {"prepare", (PyCFunction)(void (*)(void))kernel_prepare,
+     METH_FASTCALL | METH_KEYWORDS,
+     "prepare(*args, grid, **kwargs)\n--\n\n"
+     "warmup() for this grid: a GPU's code may be for so many programs, as a launch's is."},
     {"lower", (PyCFunction)(void (*)(void))kernel_lower, METH_VARARGS | METH_KEYWORDS,
      "lower(*signature, target=None, **constexprs)\n--\n\n"
      "The kernel's tile IR as text, as the frontend makes it for these types.\n\n"

@@ -229,18 +229,29 @@ no_stack(const Kernel *k)
                         k->f->name);
 }
 
-/* Notes the grid, which a compile may ask about, before one begins. 0, or -1 with an exception. */
+/* Notes the grid, once a launch. 0, or -1 with an exception. */
 static int
 note_grid(Call *c, const Launcher *l)
 {
-    if (!l || c->types_only || c->place.type != kDLCUDA)
+    if (c->has_grid)
         return 0;
     c->grid = l->grid;
     if (l->fn && grid_call(l->fn, c, &c->grid))
         return -1;
+    c->has_grid = true;
+    return 0;
+}
+
+/* Notes what a compile, which begins now, may ask of the grid. 0, or -1 with an exception. */
+static int
+note_grid_facts(Call *c, const Launcher *l)
+{
+    if (!l || c->place.type != kDLCUDA)
+        return 0;
+    if (note_grid(c, l))
+        return -1;
     Cuda *cu = cuda_if_any(c->k->st);
     c->grid_facts = cu ? cuda_grid_facts(cu, c->place.index, &c->grid) : 0;
-    c->has_grid = true;
     return 0;
 }
 
@@ -267,33 +278,27 @@ launch_variant(Call *c, const Launcher *l, bool *is_other)
         return v;
     int changed = hooks_read_environment();
     if (!changed)
-        return note_grid(c, l) ? NULL : cache_get(c);
+        return note_grid_facts(c, l) ? NULL : cache_get(c);
     *is_other = changed > 0;
     return NULL;
 }
 
-/* Runs *v on the grid of l, or what *v becomes: the code for so many programs. 0, or -1 with an
- * exception. */
+/* Notes the grid of l, and *v becomes the code for so many programs: NULL without an exception where
+ * a hook forbade its compile. 0, or -1 with an exception. */
 static int
-launch_grid(Compiled **v, Call *c, const Launcher *l)
+launch_for_grid(Compiled **v, Call *c, const Launcher *l)
 {
-    Grid computed;
-    const Grid *g = c->has_grid ? &c->grid : &l->grid;
-    if (l->fn && !c->has_grid) {
-        if (grid_call(l->fn, c, &computed))
-            return -1;
-        g = &computed;
-    }
-    if ((*v)->bin.asked && (*v)->bin.target.kind == TARGET_CUDA) {
-        Compiled *w = cuda_for_grid(*v, c, g);
-        if (!w)
-            return PyErr_Occurred() ? -1 : 0;
-        Py_INCREF((PyObject *)w);
-        Py_DECREF((PyObject *)*v);
-        *v = w;
-    }
-    bool hooked = c->k->st->launch_hook != Py_None;
-    return hooked ? launch_hooked(*v, c, g) : launch_run(*v, c, g);
+    if (note_grid(c, l))
+        return -1;
+    if (!(*v)->bin.asked || (*v)->bin.target.kind != TARGET_CUDA)
+        return 0;
+    Compiled *w = cuda_for_grid(*v, c, &c->grid);
+    if (!w && PyErr_Occurred())
+        return -1;
+    Py_XINCREF((PyObject *)w);
+    Py_DECREF((PyObject *)*v);
+    *v = w;
+    return 0;
 }
 
 PyObject *
@@ -315,13 +320,14 @@ launch(Kernel *k, const Launcher *l, PyObject *const *args, Py_ssize_t n_args,
             call_done(&c);
     } while (is_other);
     Py_XINCREF((PyObject *)v);
-    PyObject *res = NULL;
-    if (!v) /* without an exception: a hook forbade the compile */
-        res = PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
-    else if (warmup || !launch_grid(&v, &c, l))
-        res = (PyObject *)v;
-    else
-        Py_DECREF((PyObject *)v);
+    int failed = v && l && launch_for_grid(&v, &c, l);
+    if (v && !failed && !warmup)
+        failed = c.k->st->launch_hook != Py_None ? launch_hooked(v, &c, &c.grid)
+                                                 : launch_run(v, &c, &c.grid);
     call_done(&c);
-    return res;
+    if (failed)
+        Py_CLEAR(v);
+    else if (!v && !PyErr_Occurred()) /* a hook forbade the compile */
+        return Py_NewRef(Py_None);
+    return (PyObject *)v;
 }

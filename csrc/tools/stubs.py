@@ -245,6 +245,7 @@ CORE = {
     "Kernel._fn": "Callable[..., Any]",
     "Kernel.fn": "Callable[..., Any]",
     "Kernel.lower": "(self, *signature: Any, target: str | None = ..., **constexprs: Any) -> str",  # noqa: E501
+    "Kernel.prepare": "(self, *args: Any, grid: Grid, **kwargs: Any) -> CompiledKernel",
     "Kernel.run": "(self, *args: Any, grid: Grid, warmup: bool = ..., **kwargs: Any) -> CompiledKernel",  # noqa: E501
     "Kernel.variants": "list[CompiledKernel]",
     "Kernel.warmup": "(self, *args: Any, grid: Grid | None = ..., **kwargs: Any) -> CompiledKernel",  # noqa: E501

@@ -183,13 +183,15 @@ class Kernel:
         'i32:16' (divisible), 'i32:1' (known to be 1); '1' is a constant. What is not text
         is an argument.
         """
+    def prepare(self, *args: Any, grid: Grid, **kwargs: Any) -> CompiledKernel:
+        """warmup() for this grid: a GPU's code may be for so many programs, as a launch's is."""
     def run(self, *args: Any, grid: Grid, warmup: bool = ..., **kwargs: Any) -> CompiledKernel:
         """The same as kernel[grid](...)."""
     variants: list[CompiledKernel]
     """the compiled variants, oldest first"""
     def warmup(self, *args: Any, grid: Grid | None = ..., **kwargs: Any) -> CompiledKernel:
         """Compiles what kernel[grid](...) would run, and does not run it. torch dtypes may
-        stand for tensors.
+        stand for tensors. The grid is not looked at.
         """
 
 class LanguageModule(ModuleType):

@@ -268,7 +268,7 @@ class Autotuner(KernelInterface):
                     {**dict(zip(self.arg_names, mine, strict=False)), **named}
                 )
             named.pop("warmup", None)
-            calls.append(partial(self.fn.warmup, *mine, **named))
+            calls.append(partial(self.fn.prepare, *mine, **named))
         made = zip(configs, tuning.compile_together(calls), strict=True)
         return {c: v for c, v in made if hasattr(v, "asm")}
 

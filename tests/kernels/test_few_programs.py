@@ -13,6 +13,7 @@ import simulated
 import test_persistent
 
 import tegula
+from tegula import tuning
 
 pytestmark = pytest.mark.usefixtures("ptxsim")
 BLOCK = {"BM": 64, "BN": 128, "BK": 64, "num_warps": 4}
@@ -24,13 +25,27 @@ def nothing():
     pass
 
 
+def matrices(programs: int):
+    """a, b and c of so many blocks, and their sides."""
+    m, n, k = BLOCK["BM"] * programs, BLOCK["BN"], 4 * BLOCK["BK"]
+    c = np.full((m, n), np.nan, np.float16)
+    whole = test_persistent.whole
+    return whole(0, m, k), whole(1, n, k), c, m, n, k
+
+
+def there(programs: int):
+    return [
+        simulated.put(x, test_persistent.TARGET) if isinstance(x, np.ndarray) else x
+        for x in matrices(programs)
+    ]
+
+
 def product(kernel, programs: int, grid=None):
     """A product of so many blocks; what the launch returns."""
-    m, n, k = BLOCK["BM"] * programs, BLOCK["BN"], 4 * BLOCK["BK"]
-    a, b = test_persistent.whole(0, m, k), test_persistent.whole(1, n, k)
-    c = simulated.put(np.full((m, n), np.nan, np.float16), test_persistent.TARGET)
-    a_there, b_there = (simulated.put(x, test_persistent.TARGET) for x in (a, b))
-    compiled = kernel[grid or (programs, 1)](a_there, b_there, c, m, n, k, **BLOCK)
+    a, b, *_ = matrices(programs)
+    args = there(programs)
+    compiled = kernel[grid or (programs, 1)](*args, **BLOCK)
+    c = args[2]
     want = a.astype(np.float64) @ b.astype(np.float64).T
     np.testing.assert_array_equal(c.numpy(), want.astype(np.float16))
     return compiled
@@ -54,6 +69,50 @@ def test_each_has_code_of_its_own(order, has_function, tmp_path):
         again = tegula.jit(test_persistent.products.fn)
         for programs in order[::-1]:
             assert product(again, programs).metadata.from_disk
+
+
+@pytest.mark.parametrize("programs", [16, 17])
+def test_prepare_makes_what_the_launch_runs(programs):
+    """warmup does not look at the grid: Triton's users give it (1,) and launch another."""
+    kernel = tegula.jit(test_persistent.products.fn)
+    grid = (lambda meta: (programs,)) if programs == 16 else (programs, 1)
+    made = kernel.prepare(*there(programs), grid=grid, **BLOCK)
+    assert (DEEP if programs == 16 else SHALLOW) in made.asm["simt"]
+    assert product(kernel, programs) is made
+    other = product(kernel, 33 - programs)
+    assert other is not made
+    assert (
+        kernel.prepare(*there(33 - programs), grid=(33 - programs,), **BLOCK) is other
+    )
+    warmed = kernel.warmup(*there(programs), grid=(1,), **BLOCK)
+    assert warmed in (made, other)
+    with pytest.raises(TypeError, match=r"prepare\(\) misses grid="):
+        kernel.prepare(*there(programs), **BLOCK)
+
+
+@pytest.mark.parametrize("programs", [2, 17])
+def test_a_tuner_compiles_together_what_it_launches(programs, monkeypatch, tmp_path):
+    """The threads that compile ahead make the code for the grid of each configuration, so
+    that no launch of the tuner's compiles: one after the other they took 13 s for 24."""
+    sizes = [{"BM": m, "BN": 128, "BK": 64} for m in (64, 128)]
+    kernel = tegula.autotune(
+        [tegula.Config(s, num_warps=4) for s in sizes],
+        key=["M", "N", "K"],
+        do_bench=lambda call, quantiles: call() or [1.0, 1.0, 1.0],
+    )(tegula.jit(test_persistent.products.fn))
+    ahead: list[object] = []
+    together = tuning.compile_together
+    monkeypatch.setattr(
+        tuning, "compile_together", lambda c: ahead.extend(together(c)) or ahead
+    )
+    with tegula.knobs.cache.scope():
+        tegula.knobs.cache.dir = str(tmp_path)
+        args = there(programs)
+        kernel[lambda meta: (args[3] // meta["BM"], 1)](*args)
+    assert len(ahead) == 2
+    for size in sizes:
+        of = (programs * BLOCK["BM"] // size["BM"], 1)
+        assert kernel.fn.prepare(*args, grid=of, num_warps=4, **size) in ahead
 
 
 def test_a_driver_that_was_missed_before():

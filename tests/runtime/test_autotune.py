@@ -295,10 +295,10 @@ def test_what_people_see_of_a_tuned_kernel() -> None:
 def test_compiles_side_by_side(monkeypatch):
     """Each variant once, in threads of its own, before the first launch."""
     seen = []
-    warmup = tegula.JITFunction.warmup
+    prepare = tegula.JITFunction.prepare
 
     def counted(self, *args, **kwargs):
-        compiled = warmup(self, *args, **kwargs)
+        compiled = prepare(self, *args, **kwargs)
         seen.append((threading.current_thread().name, kwargs["BLOCK"], compiled))
         return compiled
 
@@ -307,7 +307,7 @@ def test_compiles_side_by_side(monkeypatch):
         call()
         return [1.0] * 3
 
-    monkeypatch.setattr(tegula.JITFunction, "warmup", counted)
+    monkeypatch.setattr(tegula.JITFunction, "prepare", counted)
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     tuned = tegula.autotune(blocks(16, 32, 64), ["n"], do_bench=do_bench)(plain)
     x = np.zeros(100, np.float32)
