@@ -329,11 +329,11 @@ def do_bench(
 ) -> Any:
     """Milliseconds that fn() takes, caches cold.
 
-    warmup and rep are milliseconds to spend; each timed call follows a write of 256 MB
-    that drives the operands out of the caches. quantiles=[0.5, 0.2, 0.8] gives a list,
-    else return_mode picks mean, median, min, max or all. On a GPU the times are its own
-    (events on the current stream), on the CPU the wall clock's. device is "cuda" or
-    "cpu"; by default a GPU is used when torch or cupy is loaded and sees one.
+    warmup and rep are milliseconds to spend, flushes included; each timed call follows a
+    write of 256 MB that drives the operands out of the caches. quantiles=[0.5, 0.2, 0.8]
+    gives a list, else return_mode picks mean, median, min, max or all. On a GPU the times
+    are its own (events on the current stream), on the CPU the wall clock's. device is
+    "cuda" or "cpu"; by default a GPU is used when torch or cupy is loaded and sees one.
     percentiles is what Triton 2.0 called quantiles; fast_flush is not looked at.
     Errors: ValueError for another return_mode.
 
@@ -368,8 +368,8 @@ def do_bench(
     with_flush = (time.perf_counter() - start) * 1000 / 5
     for _ in range(max(1, min(int(warmup / estimate), 10_000))):
         fn()
-    # Beside a short call the flush is what takes long: at most ten times rep for it.
-    n = min(rep / estimate, max(10.0, 10 * rep / with_flush))
+    # Beside a short call the flush is what takes long, and it is part of what is spent.
+    n = min(rep / estimate, max(10.0, rep / with_flush))
     times = timer.time_each(fn, max(1, int(n)), before)
     return _summary(times, quantiles, return_mode)
 
