@@ -229,6 +229,32 @@ def with_numbers(out, x):
     tl.store(out + 3, libdevice.hypot(v, 4.0))
 
 
+@tegula.jit
+def with_whole_numbers(out, x, N: tl.constexpr, Y: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out + i, libdevice.pow(tl.load(x + i), Y))
+
+
+@pytest.mark.parametrize("y", [2, 2.0, 3, -2])
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_powers_that_are_products(dtype: Any, y: float) -> None:
+    """Models write pow(x, 2) where they mean x * x."""
+    with np.errstate(all="ignore"):
+        x = np.concatenate([samples(CASES["exp"], dtype, 120)[0], [0, -0.0, np.inf]])
+        x = np.resize(np.append(x, [-np.inf, np.nan, 1e30, 1e-30, 1]), 128)
+        x, out = x.astype(dtype), np.zeros(128, dtype)
+        wide = np.float64 if dtype == np.float32 else np.longdouble
+        want = np.power(x.astype(wide), y)
+    with tegula.knobs.runtime.scope():
+        tegula.knobs.runtime.target = "cpu"
+        compiled = with_whole_numbers[(1,)](out, x, 128, y)
+    assert "exp" not in compiled.asm["tir"] and compiled.asm["tir"].count(" = ") < 30
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(
+            out, want.astype(dtype), rtol=1.5 * np.finfo(dtype).eps
+        )
+
+
 def test_literals() -> None:
     out = np.zeros(4)
     with tegula.knobs.runtime.scope():

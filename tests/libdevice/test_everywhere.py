@@ -9,17 +9,19 @@ import pytest
 import tegula
 import tegula.language as tl
 from tegula.language.extra import libdevice
+from tegula.language.extra.libdevice._exponential import power
 
 SIGNATURE = {
     "f32": "fp32",
     "f64": "fp64",
     **{f"{s}{n}": f"{s}{n}" for s in "iu" for n in (32, 64)},
 }
-TYPED = sorted(
-    n
-    for n in vars(libdevice)
-    if hasattr(getattr(getattr(libdevice, n), "fn", None), "__tegula_types__")
-)
+TYPES = {
+    n: f.fn.__tegula_types__
+    for n, f in vars(libdevice).items()
+    if hasattr(getattr(f, "fn", None), "__tegula_types__")
+}
+TYPES["pow"] = power.fn.__tegula_types__  # type: ignore[attr-defined]
 
 
 @tegula.jit
@@ -60,10 +62,10 @@ def of_4(a, b, c, d, F: tl.constexpr):
 KERNELS: dict[int, Any] = {1: of_1, 2: of_2, 3: of_3, 4: of_4}
 
 
-@pytest.mark.parametrize("name", TYPED)
+@pytest.mark.parametrize("name", sorted(TYPES))
 def test_ptx(name: str) -> None:
     fn = getattr(libdevice, name)
-    for types in fn.fn.__tegula_types__.split(","):
+    for types in TYPES[name].split(","):
         words = ["*" + SIGNATURE[t] for t in types.split()]
         compiled = KERNELS[len(words)].compile(*words, F=fn, target="cuda:sm_80")
         assert ".visible .entry" in compiled.asm["ptx"]
