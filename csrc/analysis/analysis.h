@@ -66,6 +66,14 @@ int facts_pointer_log2(FactTable *t, const Op *access, int dim, int max_bytes);
 /* The dim with the longest contiguous run of the access's pointers, as far as 16 bytes; the
  * last one on ties. */
 int facts_fastest_dim(FactTable *t, const Op *access);
+/* The register bits of the elements that one instruction of an atomic takes together. A pair of
+ * halves whose masks may differ is one atomic where both are on and two where one is: alone, a half
+ * is a loop around a compare-and-swap. */
+typedef struct AtomicRun {
+    int log2, bit[MAX_BITS];
+    bool is_split; /* they are such a pair */
+} AtomicRun;
+AtomicRun facts_atomic_run(FactTable *t, const Op *atomic);
 
 /* ---- affine.c --------------------------------------------------------------------------- */
 /* A sum of scalars: c + the terms factor * a * b, where b may be NULL. Terms are merged,
@@ -314,6 +322,8 @@ int cluster_log2_ctas(
 int block_warps(const Func *f);           /* of a thread block, as launched */
 int shared_memory_limit(const Target *t); /* bytes a program can have */
 bool has_stmatrix(const Target *t);
+int atomic_log2(const Target *t, Elem e,
+                int rmw); /* elements that one atomic takes at most */
 
 /* ---- pressure.c ----------------------------------------------------------------------------- */
 /* Instructions that one element of an elementwise op takes, about: what it costs to compute

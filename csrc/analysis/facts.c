@@ -403,3 +403,25 @@ facts_fastest_dim(FactTable *t, const Op *access)
     }
     return best;
 }
+
+AtomicRun
+facts_atomic_run(FactTable *t, const Op *o)
+{
+    AtomicRun r = {0};
+    const Val *v = result(o, 0);
+    if (o->op == OP_ATOMIC_CAS || !v->type->layout)
+        return r;
+    int most = atomic_log2(&t->f->c->opt.target, v->type->elem,
+                           (int)ir_attr(o, ATTR_RMW));
+    if (!most)
+        return r;
+    int dim = facts_fastest_dim(t, o), size = ty_bytes(v->type);
+    int run = layout_run(v->type->layout, dim, most, r.bit);
+    r.log2 = run ? facts_access_log2(t, o, dim, size << run) : 0;
+    if (run && !r.log2 && size == 2 && op_mask(o)) {
+        r.log2 = facts_pointer_log2(t, o, dim, 2 * size);
+        r.is_split = r.log2 > 0;
+    }
+    r.log2 = MIN(r.log2, run);
+    return r;
+}

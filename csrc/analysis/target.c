@@ -22,3 +22,18 @@ has_stmatrix(const Target *t)
 {
     return t->sm >= 90;
 }
+
+/* Vectors of floats came with sm_90; before, f16 has pairs, and bf16 as a loop on 32 bits.
+ * So have the extremes of both, on every chip. */
+int
+atomic_log2(const Target *t, Elem e, int rmw)
+{
+    bool is_half = e == E_F16 || e == E_BF16;
+    if (is_half && (rmw == RMW_MAX || rmw == RMW_MIN))
+        return 1;
+    if (rmw != RMW_ADD || (e != E_F32 && !is_half))
+        return 0;
+    if (t->sm < 90)
+        return is_half ? 1 : 0;
+    return is_half ? 3 : 2;
+}

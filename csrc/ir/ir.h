@@ -225,7 +225,7 @@ typedef enum Attr {
 #undef ATTR
     N_ATTR
 } Attr;
-enum { MAX_ATTR = 4, MAX_REGION = 2 };
+enum { MAX_ATTR = 5, MAX_REGION = 2 };
 enum {
     OPF_PURE = 1,
     OPF_ELEM = 2,

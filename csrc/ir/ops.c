@@ -46,6 +46,11 @@
     {                                                                                  \
         ATTR_##a, ATTR_##b, ATTR_##c, ATTR_##d                                         \
     }
+#define A5(a, b, c, d, e)                                                              \
+    5,                                                                                 \
+    {                                                                                  \
+        ATTR_##a, ATTR_##b, ATTR_##c, ATTR_##d, ATTR_##e                               \
+    }
 
 const OpInfo op_info[N_OP] = {
 #define OP(name, text, args, res, reg, flags, check, attrs, doc)                       \

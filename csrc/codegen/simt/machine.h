@@ -77,9 +77,8 @@ typedef struct Machine {
      * to a cache, CACHE_CA to the first, and gives NULL. */
     Lv (*load)(Ll *l, const Access *a, Lt type, Lv other);
     void (*store)(Ll *l, const Access *a, Lv value);
-    /* Elements one atomic takes at most, as log2. `value` is one (ll_elem) or, packed,
-     * the a->bytes of several; so is what was there. is_used: somebody asks for that. */
-    int (*atomic_log2)(Ll *l, Elem e, int rmw);
+    /* `value` is one element (ll_elem) or, packed, the a->bytes of several, as many as atomic_log2
+     * (analysis/target.c) says; so is what was there. is_used: somebody asks for that. */
     Lv (*atomic_rmw)(Ll *l, const Access *a, Elem e, int rmw, int sem, int scope,
                      Lv value, bool is_used);
     Lv (*atomic_cas)(Ll *l, const Access *a, Elem e, int sem, int scope, Lv compare,
@@ -170,6 +169,5 @@ extern const Machine machine_ptx;
 
 /* assembly.c: o on one element, in a region: its results. */
 void simt_assembly(Ll *l, const Op *o, Lv *x, Lv *out);
-int simt_atomic_log2(Ll *l, Elem e, int rmw); /* memory.c: atomic_log2 */
 
 #endif

@@ -305,7 +305,6 @@ const Machine machine_ptx = {
     .ballot = ptx_ballot,
     .load = ptx_load,
     .store = ptx_store,
-    .atomic_log2 = simt_atomic_log2,
     .atomic_rmw = ptx_atomic_rmw,
     .fence = ptx_fence,
     .atomic_cas = ptx_atomic_cas,

@@ -260,21 +260,6 @@ sim_store(Sim *s, const Op *o)
 
 /* ---- atomics ------------------------------------------------------------------------------ */
 
-/* Vectors of floats came with sm_90; before, f16 has pairs, and bf16 as a loop on 32 bits.
- * So have the extremes of both, on every chip. */
-int
-simt_atomic_log2(Ll *l, Elem e, int rmw)
-{
-    bool is_half = e == E_F16 || e == E_BF16;
-    if (is_half && (rmw == RMW_MAX || rmw == RMW_MIN))
-        return 1;
-    if (rmw != RMW_ADD || (e != E_F32 && !is_half))
-        return 0;
-    if (l->c->opt.target.sm < 90)
-        return is_half ? 1 : 0;
-    return is_half ? 3 : 2;
-}
-
 /* v, a result of o, to shared memory by its owners or, then, from there by all. */
 static void
 share(Sim *s, const Op *o, const Val *v, int at, bool stores)
@@ -325,41 +310,12 @@ sim_share_results(Sim *s, const Op *o)
     }
 }
 
-/* The elements of one atomic. A pair of halves whose masks may differ is one atomic where
- * both are on and two where one is: alone, a half is a loop around a compare-and-swap. */
-typedef struct Many {
-    SimVector vec;
-    bool is_split; /* vec is such a pair */
-} Many;
-
-static Many
-atomic_vector(Sim *s, const Op *o)
-{
-    const Val *p = arg(o, 0);
-    const Layout *l = p->type->layout;
-    Many m = {0};
-    if (o->op == OP_ATOMIC_CAS || !l)
-        return m;
-    int most = s->m->atomic_log2(s->l, result(o, 0)->type->elem,
-                                 (int)ir_attr(o, ATTR_RMW));
-    int size = ty_bytes(result(o, 0)->type), bit[MAX_BITS];
-    if (!most)
-        return m;
-    int dim = facts_fastest_dim(s->facts, o);
-    int run = layout_run(l, dim, most, bit);
-    int log2 = run ? facts_access_log2(s->facts, o, dim, size << run) : 0;
-    if (run && !log2 && size == 2 && o->n_args > 2) {
-        log2 = facts_pointer_log2(s->facts, o, dim, 2 * size);
-        m.is_split = log2 > 0;
-    }
-    m.vec = sim_vector(bit, MIN(log2, run));
-    return m;
-}
-
 typedef struct Atomic {
     const Op *o;
     Access a;
+    SimVector vec;
     int sem, scope;
+    bool is_split; /* of AtomicRun */
     bool is_used;
 } Atomic;
 
@@ -386,15 +342,14 @@ act(Sim *s, Atomic *k, const SimVector *vec, int r, Lv pred, Lv *x, Lv *old)
 
 /* Two neighbours under masks of their own. */
 static void
-act_on_pair(Sim *s, Atomic *k, const SimVector *vec, int r, const Lv *mask, Lv owner,
-            Lv *ptr, Lv *x, Lv *old)
+act_on_pair(Sim *s, Atomic *k, int r, const Lv *mask, Lv owner, Lv *ptr, Lv *x, Lv *old)
 {
     Ll *l = s->l;
     SimVector one = {0};
-    int at[] = {r, r | vec->reg[1]};
+    int at[] = {r, r | k->vec.reg[1]};
     Lv both = LLVMBuildAnd(l->b, mask[at[0]], mask[at[1]], ""), together[2];
     k->a.ptr = ptr[r];
-    act(s, k, vec, r, sim_and(s, owner, both), x, old);
+    act(s, k, &k->vec, r, sim_and(s, owner, both), x, old);
     for (int i = 0; i < 2; i++) {
         together[i] = old[at[i]];
         Lv alone = LLVMBuildAnd(l->b, mask[at[i]], LLVMBuildNot(l->b, both, ""), "");
@@ -404,10 +359,6 @@ act_on_pair(Sim *s, Atomic *k, const SimVector *vec, int r, const Lv *mask, Lv o
     }
 }
 
-/* Accesses of one thread after which order costs less as fences around all of them than
- * as a fence inside of each. */
-enum { MANY_ACCESSES = 3 };
-
 /* What an atomic is done with: registers of the operands. */
 typedef struct Operands {
     Lv *ptr, *x, *y, *mask; /* y: what a cas puts there; NULL: none */
@@ -415,38 +366,38 @@ typedef struct Operands {
 } Operands;
 
 static void
-act_on_all(Sim *s, Atomic *k, const Many *m, const Operands *a, Lv *r)
+act_on_all(Sim *s, Atomic *k, const Operands *a, Lv *r)
 {
     const Val *v = result(k->o, 0);
     Lv owner = sim_owner(s, v->type->layout);
     for (int i = 0; i < sim_n_regs(v); i++) {
-        if ((uint32_t)i & (m->vec.mask | ~a->regs))
+        if ((uint32_t)i & (k->vec.mask | ~a->regs))
             continue;
         k->a.ptr = a->ptr[i];
         k->a.pred = sim_and(s, owner, a->mask ? a->mask[i] : NULL);
         if (a->y)
             r[i] = s->m->atomic_cas(s->l, &k->a, v->type->elem, k->sem, k->scope,
                                     a->x[i], a->y[i]);
-        else if (m->is_split)
-            act_on_pair(s, k, &m->vec, i, a->mask, owner, a->ptr, a->x, r);
+        else if (k->is_split)
+            act_on_pair(s, k, i, a->mask, owner, a->ptr, a->x, r);
         else
-            act(s, k, &m->vec, i, k->a.pred, a->x, r);
+            act(s, k, &k->vec, i, k->a.pred, a->x, r);
     }
 }
 
 static void
-act_on_pieces(Sim *s, Atomic *k, const Many *m)
+act_on_pieces(Sim *s, Atomic *k)
 {
     const Op *o = k->o;
     const Val *v = result(o, 0);
     int mask = o->op == OP_ATOMIC_CAS ? 3 : 2;
-    Pieces p = sim_pieces(s, v, m->vec.mask);
+    Pieces p = sim_pieces(s, v, k->vec.mask);
     Operands a = {.regs = p.c.regs, .ptr = sim_piece(s, &p, arg(o, 0))};
     a.x = sim_piece(s, &p, arg(o, 1));
     a.y = mask > 2 ? sim_piece(s, &p, arg(o, 2)) : NULL;
     a.mask = o->n_args > mask ? sim_piece(s, &p, arg(o, mask)) : NULL;
     Lv *r = sim_piece_result(s, &p, v);
-    act_on_all(s, k, m, &a, r);
+    act_on_all(s, k, &a, r);
     if (k->is_used)
         sim_piece_keep(s, &p, v, r);
     sim_pieces_end(s, &p);
@@ -455,21 +406,20 @@ act_on_pieces(Sim *s, Atomic *k, const Many *m)
 static void
 atomic(Sim *s, const Op *o)
 {
-    const Val *v = result(o, 0);
     check_layouts(s, o);
-    Many m = atomic_vector(s, o);
-    int sem = (int)ir_attr(o, ATTR_SEM), bytes = ty_bytes(v->type);
-    Atomic k = {o,
-                {.bytes = bytes, .align = bytes, .loc = o->loc},
-                sem,
-                (int)ir_attr(o, ATTR_SCOPE),
-                v->uses != NULL};
-    bool fences = sem != SEM_RELAXED && sim_n_regs(v) >> m.vec.log2 >= MANY_ACCESSES;
-    if (fences)
-        k.sem = SEM_RELAXED;
+    AtomicRun run = facts_atomic_run(s->facts, o);
+    int bytes = ty_bytes(result(o, 0)->type), sem = (int)ir_attr(o, ATTR_SEM);
+    bool fences = ir_attr(o, ATTR_FENCES);
+    Atomic k = {.o = o,
+                .a = {.bytes = bytes, .align = bytes, .loc = o->loc},
+                .vec = sim_vector(run.bit, run.log2),
+                .sem = fences ? SEM_RELAXED : sem,
+                .scope = (int)ir_attr(o, ATTR_SCOPE),
+                .is_split = run.is_split,
+                .is_used = result(o, 0)->uses != NULL};
     if (fences && sem != SEM_ACQUIRE)
         s->m->fence(s->l, k.scope);
-    act_on_pieces(s, &k, &m);
+    act_on_pieces(s, &k);
     if (fences && sem != SEM_RELEASE)
         s->m->fence(s->l, k.scope);
     sim_share_results(s, o);

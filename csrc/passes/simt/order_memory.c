@@ -24,6 +24,9 @@
  *     atomic_rmw %flag, %c1   thread 0          =>      barrier
  *                                                       atomic_rmw %flag, %c1
  *
+ * An atomic that orders and takes many instructions of a thread costs less as relaxed ones between two
+ * fences than with a fence inside of each: {fences=1} says so.
+ *
  * Rule 1: the barrier stands before a loop where what conflicts stands before the loop.
  * Rule 2: loop bodies are walked twice, the second time with what the first left pending.
  */
@@ -41,6 +44,7 @@ typedef struct Order {
     Accesses pending; /* since the last barrier */
     Map place;        /* op -> where it stood in pending when it was added, + 1 */
     int n_barriers;   /* met so far: each begins a new array of pending */
+    FactTable *facts;
 } Order;
 
 static bool
@@ -210,6 +214,19 @@ join_orders(Order *s, const Accesses *other)
         add_access(s, other->at[i].op, other->at[i].root);
 }
 
+/* Instructions of one thread from which on fences around all of them cost less. */
+enum { MANY_ACCESSES = 3 };
+
+static void
+set_fences(Order *s, Op *o)
+{
+    const Layout *l = result(o, 0)->type->layout;
+    if (!l || ir_attr(o, ATTR_SEM) == SEM_RELAXED || 1 << l->n[IN_REG] < MANY_ACCESSES)
+        return;
+    int n = 1 << l->n[IN_REG] >> facts_atomic_run(s->facts, o).log2;
+    ir_set_attr(o, ATTR_FENCES, n >= MANY_ACCESSES);
+}
+
 static void order_block(Order *s, Block *b);
 
 static void
@@ -283,6 +300,8 @@ order_block(Order *s, Block *b)
         else if (o->op == OP_BARRIER)
             end_pending(s);
         else if (op_is_access(o)) {
+            if (op_is_atomic(o))
+                set_fences(s, o);
             end_loads(s, o);
             Conflict why = conflicts(s, o);
             if (why)
@@ -298,6 +317,6 @@ order_block(Order *s, Block *b)
 void
 pass_order_memory(Func *f)
 {
-    Order s = {.f = f, .place = {.a = f->c->arena}};
+    Order s = {.f = f, .place = {.a = f->c->arena}, .facts = facts_new(f)};
     order_block(&s, f->body);
 }
