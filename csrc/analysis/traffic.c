@@ -312,8 +312,7 @@ is_float_arithmetic(const Op *o)
 {
     return o->n_results == 1 && elem_is_float(result(o, 0)->type->elem) &&
            ((o->op >= OP_ADD && o->op <= OP_MAXNAN) || o->op == OP_NEG ||
-            o->op == OP_ABS || o->op == OP_FMA ||
-            (o->op >= OP_EXP && o->op <= OP_CEIL));
+            o->op == OP_ABS || o->op == OP_FMA || (o->op >= OP_EXP && o->op < OP_HINT));
 }
 
 static void

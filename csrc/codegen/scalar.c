@@ -210,17 +210,12 @@ intrinsic_of(OpCode op)
     case OP_MINNAN: return "llvm.minimum";
     case OP_MAXNAN: return "llvm.maximum";
     case OP_FMA: return "llvm.fma";
-    case OP_EXP: return "llvm.exp";
-    case OP_EXP2: return "llvm.exp2";
-    case OP_LOG: return "llvm.log";
-    case OP_LOG2: return "llvm.log2";
-    case OP_SIN: return "llvm.sin";
-    case OP_COS: return "llvm.cos";
-    case OP_TANH: return "llvm.tanh";
-    case OP_SQRT:
+#define OP(...)
+#define MATH(name, fn, ...)                                                            \
+    case OP_##name: return "llvm." #fn;
+#include "ir/ops.def"
+#undef OP
     case OP_SQRT_RN: return "llvm.sqrt";
-    case OP_FLOOR: return "llvm.floor";
-    case OP_CEIL: return "llvm.ceil";
     case OP_ABS: return "llvm.fabs";
     default: return NULL;
     }

@@ -388,19 +388,14 @@ static bool
 eval_math(OpCode op, double x, double *r)
 {
     switch (op) {
-    case OP_EXP: *r = exp(x); return true;
-    case OP_EXP2: *r = exp2(x); return true;
-    case OP_LOG: *r = log(x); return true;
-    case OP_LOG2: *r = log2(x); return true;
-    case OP_SIN: *r = sin(x); return true;
-    case OP_COS: *r = cos(x); return true;
-    case OP_TANH: *r = tanh(x); return true;
+#define OP(...)
+#define MATH(name, fn, ...)                                                            \
+    case OP_##name: *r = fn(x); return true;
+#include "ir/ops.def"
+#undef OP
     case OP_ERF: *r = erf(x); return true;
-    case OP_SQRT:
     case OP_SQRT_RN: *r = sqrt(x); return true;
     case OP_RSQRT: *r = 1 / sqrt(x); return true;
-    case OP_FLOOR: *r = floor(x); return true;
-    case OP_CEIL: *r = ceil(x); return true;
     default: return false;
     }
 }

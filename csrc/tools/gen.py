@@ -28,12 +28,35 @@ TABLE = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end of table -->)", re.S)
 
 # --- reading .def files --------------------------------------------------------------
 def rows(path: str, macro: str) -> Iterator[list[str]]:
-    """The arguments of each MACRO(...) row: strings unquoted, the rest as written."""
-    text = re.sub(
-        r"/\*.*?\*/", "", (ROOT / path).read_text(encoding="utf-8"), flags=re.S
-    )
-    for match in re.finditer(rf"^{macro}\(", text, re.M):
-        yield arguments(text, match.end())
+    """The arguments of each MACRO(...) row: strings unquoted, the rest as written.
+
+    A row of another macro counts where the file defines that as one MACRO(...), and so
+    does one of a table that the file includes then.
+    """
+    text = source(path)
+    short = {
+        define[1]: (define[2].split(", "), arguments(text, define.end()))
+        for define in re.finditer(rf"^#define (\w+)\((.*?)\) {macro}\(", text, re.M)
+    }
+    tables = [text, *map(source, re.findall(r'^#include "(.*\.def)"', text, re.M))]
+    for i, table in enumerate(tables):
+        for match in re.finditer(r"^(\w+)\(", table, re.M):
+            if match[1] == macro and i == 0:
+                yield arguments(table, match.end())
+            elif match[1] in short:
+                yield expanded(*short[match[1]], arguments(table, match.end()))
+
+
+def expanded(names: list[str], body: list[str], row: list[str]) -> list[str]:
+    """The body of a macro of these parameters, for a row."""
+    values = dict(zip(names, row, strict=True))
+    return [re.sub(r"#?(\w+)", lambda m: values.get(m[1], m[0]), word) for word in body]
+
+
+def source(path: str) -> str:
+    """A table without its comments; includes are relative to csrc."""
+    file = ROOT / path if path.startswith("csrc/") else ROOT / "csrc" / path
+    return re.sub(r"/\*.*?\*/", "", file.read_text(encoding="utf-8"), flags=re.S)
 
 
 def arguments(text: str, at: int) -> list[str]:
