@@ -301,11 +301,7 @@ takes(OpCode op, Elem e)
     case OP_MINNAN:
     case OP_MAXNAN: return f;
     case OP_FMA: return f && elem_info[e].bits > 8;
-    case OP_SQRT:
-    case OP_SQRT_RN:
-    case OP_RSQRT:
-    case OP_FLOOR:
-    case OP_CEIL: return f && !narrow;
+    case OPS(OPS_MATH): return f && !narrow;
     case OP_REM:
     case OP_DIV: return !f || !narrow;
     default:

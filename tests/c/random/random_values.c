@@ -28,14 +28,15 @@ make_binary(Gen *g)
 static void
 make_unary(Gen *g)
 {
-    static const OpCode exact[] = {OP_SQRT_RN, OP_FLOOR, OP_CEIL};
+    enum { N_STEPS = OP_HINT - OP_FLOOR };
     static const OpCode bounded[] = {OP_EXP, OP_EXP2, OP_LOG, OP_LOG2, OP_SIN,
                                      OP_COS, OP_TANH, OP_ERF, OP_SQRT, OP_RSQRT};
     Elem e = rnd_some_elem(g);
     bool wide = e == E_F32 || e == E_F64;
     OpCode op = rnd_chance(g, 50) ? OP_NEG : OP_ABS;
     if (wide && rnd_chance(g, 60))
-        op = exact[rnd_below(g, COUNT(exact))];
+        op = rnd_chance(g, 33) ? OP_SQRT_RN
+                               : (OpCode)(OP_FLOOR + rnd_below(g, N_STEPS));
     if (wide && g->spec->approximate && rnd_chance(g, 50))
         op = bounded[rnd_below(g, COUNT(bounded))];
     rnd_keep(g, ir_un(&g->b, op, rnd_some(g, e, rnd_some_shape(g))));
