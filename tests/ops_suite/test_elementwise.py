@@ -128,6 +128,8 @@ ROWS = [
     Row("logical_or", "tl.where((x > y).logical_or(x == 0), x, y)", lambda x, y: np.where((x > y) | (x == 0), x, y), NUMBERS),
     Row("floor", "tl.floor(x)", lambda x, y: np.floor(x), F64S),
     Row("ceil", "tl.ceil(x)", lambda x, y: np.ceil(x), F64S),
+    Row("rint", "tl.rint(x)", lambda x, y: np.rint(x), F64S),
+    Row("rint halves", "(y + 0.5).to(x.dtype).rint()", lambda x, y: np.rint((y + y.dtype.type(0.5)).astype(x.dtype)), FLOATS, kind="grid"),
     Row("sqrt_rn", "tl.sqrt_rn(x)", lambda x, y: np.sqrt(x), ("float32",), kind="positive"),
     Row("sqrt", "tl.sqrt(x)", lambda x, y: np.sqrt(x), F64S, ulp=2, kind="positive"),
     Row("rsqrt", "tl.rsqrt(x)", lambda x, y: 1 / np.sqrt(x), F64S, ulp=3, kind="positive"),

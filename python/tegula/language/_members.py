@@ -45,6 +45,7 @@ MEMBERS = (
     "reduce_or",
     "reshape",
     "resize",
+    "rint",
     "rsqrt",
     "sigmoid",
     "sin",

@@ -561,6 +561,14 @@ class tensor:
                 which on GPUs goes through shared memory.
         Errors: CompileError[SHAPE] for another rank; CompileError[TYPE] for pointers.
         """
+    def rint(self) -> tensor:
+        """Round to the nearest whole number, halves to even, to a float.
+
+        Shapes: the result has the shape of x.
+        Types:  float32 or float64, the result as x; as a method (``x.rint()``) any float.
+        Cost:   one instruction.
+        Errors: CompileError[TYPE] for another type.
+        """
     def rsqrt(self) -> tensor:
         """``1 / sqrt(x)``, approximate for float32 on GPUs.
 

@@ -187,6 +187,21 @@ def ceil(x: Operand) -> tensor:
 
 
 @builtin
+def rint(x: Operand) -> tensor:
+    """Round to the nearest whole number, halves to even, to a float.
+
+    Shapes: the result has the shape of x.
+    Types:  float32 or float64, the result as x; as a method (``x.rint()``) any float.
+    Cost:   one instruction.
+    Errors: CompileError[TYPE] for another type.
+
+    >>> tl.rint(tl.load(x_ptr + tl.arange(0, 4)) / 2)
+    float32[4]: [0, 0, 1, 2]
+    """
+    return outside()
+
+
+@builtin
 def tanh(x: Operand) -> tensor:
     """Hyperbolic tangent.
 
