@@ -9,7 +9,6 @@ from tegula.jit import jit
 from ... import core as tl
 from ... import math
 from ...math import abs, fma, where
-from ._rounding import nearest
 from ._tables import (
     ASIN32,
     ASIN64,
@@ -92,8 +91,8 @@ def tan(x) -> tensor:
 def turned(x, quarter: tl.constexpr):
     """sin(pi x + quarter pi/2): x = n / 2 + t exactly, t within a quarter."""
     wide: tl.constexpr = x.dtype == tl.float64
-    a = x - 2.0 * nearest(x * 0.5)
-    n = nearest(a + a)
+    a = x - 2.0 * math.rint(x * 0.5)
+    n = math.rint(a + a)
     t = a - 0.5 * n
     z, z_low = two_product(t, t)
     pi: tl.constexpr = PI_64 if wide else PI_32

@@ -18,7 +18,7 @@ from ... import math
 from ...external import inline_asm_elementwise
 from ...math import abs, where
 from ...target_info import is_ptx
-from ._typed import INF, bits, div, mul, root, two_product, two_sum, whole
+from ._typed import INF, bits, div, mul, root, two_product, two_sum
 
 
 # ---- corrections ---------------------------------------------------------------------
@@ -294,32 +294,7 @@ def _rounded(x, mode: tl.constexpr):
     elif mode == "ru":
         return math.ceil(x)
     else:
-        return nearest(x)
-
-
-@jit
-def nearest(x):
-    limit: tl.constexpr = 4194304.0 if x.dtype == tl.float32 else 2251799813685248.0
-    if is_ptx():
-        code: tl.constexpr = (
-            "cvt.rni.f32.f32 $0, $1;"
-            if x.dtype == tl.float32
-            else "cvt.rni.f64.f64 $0, $1;"
-        )
-        return inline_asm_elementwise(
-            code, _constraints(x.dtype, 1), (x,), x.dtype, True, 1
-        )
-    else:
-        # Beyond the limit: 0.5 may be the last bit, which floor knows to drop.
-        low = math.floor(x)
-        part = x - low
-        odd = math.floor(low * 0.5) * 2.0 != low
-        up = (part > 0.5) | ((part == 0.5) & odd)
-        far = where(up, low + 1.0, low)
-        r = where(abs(x) < limit, whole(x), far)
-        r = where(abs(x) < INF, r, x)
-        top: tl.constexpr = -(2 ** (x.dtype.primitive_bitwidth - 1))
-        return ((bits(r) & (-1 - top)) | (bits(x) & top)).to(x.dtype, bitcast=True)
+        return math.rint(x)
 
 
 @jit

@@ -9,7 +9,7 @@ from tegula.jit import jit
 from ... import core as tl
 from ... import math
 from ...math import abs, floor, where
-from ._rounding import nearest, to_int
+from ._rounding import to_int
 from ._typed import FF, INF, F, bits, is_negative, no_number, scaled, typed, unit
 from ._typed import with_sign
 
@@ -137,7 +137,7 @@ def rint(x) -> tensor:
     >>> tl.extra.libdevice.rint(x)
     float32[4]: [0, 0, 1, 2]
     """
-    return nearest(x)
+    return math.rint(x)
 
 
 @typed(F)
@@ -148,7 +148,7 @@ def nearbyint(x) -> tensor:
     >>> tl.extra.libdevice.nearbyint(x)
     float32[4]: [0, 0, 1, 2]
     """
-    return nearest(x)
+    return math.rint(x)
 
 
 @typed(F)
