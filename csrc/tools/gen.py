@@ -173,6 +173,19 @@ def table_knobs() -> str:
     return out
 
 
+def table_files(folder: Path) -> str:
+    """A row for each source file: the first sentence of the comment that it opens with."""
+    out = head("file", "what it does")
+    for path in sorted([*folder.glob("*.c"), *folder.glob("*.h")]):
+        text = path.read_text(encoding="utf-8")
+        idea = re.match(r"/\* [\w.]+: (.*?)(?:\n \*\n|\*/)", text, re.S)
+        if not idea:
+            sys.exit(f"gen: {path}: the file does not open with /* name: what it does")
+        words = " ".join(re.sub(r"\n \* ?", " ", idea[1]).split())
+        out += cells(f"`{path.name}`", re.split(r"(?<=[^.]\.) ", words)[0].rstrip(".:"))
+    return out
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "ops": table_ops,
     "types": table_types,
@@ -202,7 +215,15 @@ def readmes() -> Iterator[tuple[Path, str]]:
         if name and path.is_file():
             old = path.read_text(encoding="utf-8")
             if TABLE.search(old):
-                yield path, TABLE.sub(lambda m: m[1] + TABLES[m[2]]() + m[3], old)
+                yield path, filled(old, path)
+
+
+def filled(text: str, readme: Path) -> str:
+    def table(m: re.Match[str]) -> str:
+        files = m[2] == "files"
+        return m[1] + (table_files(readme.parent) if files else TABLES[m[2]]()) + m[3]
+
+    return TABLE.sub(table, text)
 
 
 def main(argv: list[str]) -> int:
