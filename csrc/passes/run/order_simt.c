@@ -26,6 +26,7 @@ const char *const order_simt[] = {
     "dce",   /* whole blocks that only slices are left of */
     "cast_again",   /* what is live where is settled */
     "sink_moves",   /* behind all that makes or merges moves; before barriers */
+    "flip_slots",   /* behind all that makes accesses to slots, or merges them */
     "keep_local",   /* it marks values: behind all that makes some */
     "place_shared", /* behind all that makes, merges or drops ops with a place */
     "occupancy",    /* it counts the registers and the shared memory of what is left */

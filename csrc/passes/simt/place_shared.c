@@ -126,26 +126,6 @@ place_mbars(const Block *b, int first, int *at)
     }
 }
 
-/* Where several products share a loop (attention), registers are worth more than an XOR for each
- * swizzle. */
-static void
-choose_flips(Block *b)
-{
-    int n = 0;
-    for (const Op *o = b->first; o; o = o->next) {
-        const Op *acc = o->op == OP_DOT ? arg(o, 2)->def : NULL;
-        n += o->op == OP_DOT && !(acc && acc->op == OP_DOT); /* no step of another */
-    }
-    for (Op *o = b->first; o; o = o->next) {
-        if (n > 1 && (o->op == OP_SHARED_LOAD || o->op == OP_SHARED_STORE ||
-                      o->op == OP_ASYNC_COPY))
-            ir_set_attr(o, ATTR_FLIPS, 1);
-        for (int i = 0; i < o->n_regions; i++)
-            if (o->regions[i])
-                choose_flips(o->regions[i]);
-    }
-}
-
 void
 pass_place_shared(Func *f)
 {
@@ -155,7 +135,6 @@ pass_place_shared(Func *f)
     shared_walk(&w);
     int at = round_up(p.end, MBAR_ALIGN);
     place_mbars(f->body, at, &at);
-    choose_flips(f->body);
     if (at > p.limit)
         err_at(f->c, f->loc, RESOURCES, "shared memory", (long long)at,
                (long long)p.limit);
