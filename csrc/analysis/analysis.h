@@ -218,8 +218,6 @@ enum { OTHERS_OF_SUMS = 40 };
 int hopper_blocks(const Func *f, int warps, int words, int64_t shared);
 /* The same of so many registers in all. */
 int hopper_blocks_of(const Func *f, int warps, int words, int64_t shared);
-/* How many blocks' registers fit, of so many a thread. */
-int blocks_by_registers(int threads, int64_t words);
 /* Clocks that a multiprocessor's tensor cores take for the products of block b, at least 1. */
 int64_t product_clocks(const Block *b);
 

@@ -268,24 +268,13 @@ hopper_dot(Func *f, const Op *dot, DotPlan *p)
     return NULL;
 }
 
-/* A multiprocessor has four parts, each with a quarter of the registers, and deals them to warps eight a
- * thread at a time. */
-int
-blocks_by_registers(int threads, int64_t words)
-{
-    enum { PARTS = 4, UNIT = 8 };
-    int64_t of_warp = (words + UNIT - 1) / UNIT * UNIT * 32;
-    return (int)(CHIP_REGISTERS / PARTS / of_warp * PARTS * 32 / threads);
-}
-
 int
 hopper_blocks_of(const Func *f, int warps, int words, int64_t shared)
 {
     enum { MOST = 255 /* of a thread: the rest spills */ };
-    int64_t all = (int64_t)chip_of(f->c->opt.target.sm)->sm_kb << 10,
-            by_shared = all / (shared + CHIP_BLOCK_SHARED);
-    int by_registers = blocks_by_registers(32 * warps, MIN(words, MOST));
-    return (int)MAX(MIN(by_registers, by_shared), 1);
+    int64_t n = chip_blocks(chip_of(f->c->opt.target.sm), 32 * warps, MIN(words, MOST),
+                            shared);
+    return (int)MAX(n, 1);
 }
 
 int

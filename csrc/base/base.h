@@ -246,8 +246,14 @@ const Chip *chip_of(int sm);
 enum {
     CHIP_REGISTERS = 64 << 10, /* of a multiprocessor, on every chip there is */
     CHIP_BLOCK_SHARED =
-        1 << 10, /* bytes of shared memory that each block costs besides its own */
+        1
+        << 10, /* bytes of shared memory that each block costs besides its own, from sm_80 on */
 };
+/* Thread blocks that a multiprocessor holds at a time as far as registers, of each thread, go; shared
+ * memory, of each block; and both beside the threads there are. */
+int64_t chip_blocks_by_registers(int threads, int64_t registers);
+int64_t chip_blocks_by_shared(const Chip *c, int64_t bytes);
+int64_t chip_blocks(const Chip *c, int threads, int64_t registers, int64_t shared);
 
 /* What a compile may ask of a launch's grid. */
 enum {

@@ -121,8 +121,21 @@ chip_row(PyObject *mod, PyObject *sm)
     if (n == -1 && PyErr_Occurred())
         return NULL;
     const Chip *k = chip_of((int)MIN(MAX(n, 0), INT_MAX));
-    return Py_BuildValue("{sisisisisi}", "sm", k->sm, "shared", k->block_kb << 10,
-                         "tensor", k->tensor, "simd32", k->simd32, "simd16", k->simd16);
+    return Py_BuildValue("{sisisisisisi}", "sm", k->sm, "shared", k->block_kb << 10,
+                         "threads", k->threads, "tensor", k->tensor, "simd32",
+                         k->simd32, "simd16", k->simd16);
+}
+
+static PyObject *
+chip_n_blocks(PyObject *mod, PyObject *args)
+{
+    (void)mod;
+    int sm, threads, registers, shared;
+    if (!PyArg_ParseTuple(args, "iiii:_chip_blocks", &sm, &threads, &registers,
+                          &shared))
+        return NULL;
+    return PyLong_FromLongLong(
+        chip_blocks(chip_of(sm), MAX(threads, 1), MAX(registers, 1), MAX(shared, 0)));
 }
 
 static PyObject *
@@ -161,6 +174,10 @@ static PyMethodDef mod_methods[] = {
      "padding)\n--\n\nSee driver.py."},
     {"_chip", chip_row, METH_O,
      "_chip(sm)\n--\n\nThe row of csrc/base/chips.def for this chip, or for the one before."},
+    {"_chip_blocks", chip_n_blocks, METH_VARARGS,
+     "_chip_blocks(sm, threads, registers, shared)\n--\n\n"
+     "Thread blocks of so many threads that a multiprocessor holds at a time, of so many registers\n"
+     "a thread and bytes a block."},
     {"configure", (PyCFunction)(void (*)(void))configure, METH_VARARGS | METH_KEYWORDS,
      "configure(**knobs)\n--\n\nTells C the knobs; python/tegula/knobs.py calls it."},
     {"_stop_compiles", stop_compiles, METH_NOARGS,

@@ -193,6 +193,7 @@ CORE = {
     "_cuda_load_binary": "(name: str, code: bytes, shared: int, device: int, /) -> tuple[int, int, int, int, int]",  # noqa: E501
     "_cuda_unload_binary": "(module: int, /) -> None",
     "_chip": "(sm: int, /) -> dict[str, int]",
+    "_chip_blocks": "(sm: int, threads: int, registers: int, shared: int, /) -> int",
     "_cuda_count_clusters": "(function: int, shared: int, num_ctas: int, /) -> int",
     "_cuda_printf_size": "(bytes: int, /) -> None",
     "_cuda_fill_tma": "(address: int, swizzle: int, elem_bytes: int, elem_type: int, block: Sequence[int], shape: Sequence[int], strides: Sequence[int], padding: int, /) -> bytes",  # noqa: E501

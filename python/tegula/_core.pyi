@@ -12,6 +12,10 @@ llvm: str
 
 def _chip(sm: int, /) -> dict[str, int]:
     """The row of csrc/base/chips.def for this chip, or for the one before."""
+def _chip_blocks(sm: int, threads: int, registers: int, shared: int, /) -> int:
+    """Thread blocks of so many threads that a multiprocessor holds at a time, of so many registers
+    a thread and bytes a block.
+    """
 def _cuda_count_clusters(function: int, shared: int, num_ctas: int, /) -> int:
     """See driver.py."""
 def _cuda_fill_tma(address: int, swizzle: int, elem_bytes: int, elem_type: int, block: Sequence[int], shape: Sequence[int], strides: Sequence[int], padding: int, /) -> bytes:

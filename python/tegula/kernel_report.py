@@ -20,7 +20,7 @@ import re
 import textwrap
 from typing import Any, NamedTuple
 
-from tegula import advice
+from tegula import _core, advice
 
 
 class Row(NamedTuple):
@@ -167,10 +167,6 @@ def _why(text: str, source: str, unknown: list[str], sources: dict[int, str]) ->
     )
 
 
-# Warps and KB of shared memory of a multiprocessor, from this capability on.
-_ROOM = ((75, 32, 64), (80, 64, 164), (86, 48, 100), (90, 64, 228), (120, 48, 100))
-
-
 def _block_warps(compiled: Any) -> int:
     threads = re.search(r"\.reqntid (\d+)", compiled.asm["ptx"])
     return int(threads[1]) // 32 if threads else compiled.metadata.num_warps
@@ -186,15 +182,12 @@ def _totals(compiled: Any) -> dict[str, int]:
         found = {"registers": compiled.n_regs, "spills": compiled.n_spills} | found
     sm = re.search(r"sm_(\d+)", compiled.target)
     if sm and compiled.n_regs > 0:
-        _, most, kb = [r for r in _ROOM if r[0] <= max(int(sm[1]), 75)][-1]
-        # Those that bring tiles, too. Each quarter of the registers is dealt to warps.
-        warps = _block_warps(compiled)
-        of_warp = -(-compiled.n_regs // 8) * 8 * 32
-        blocks = min(most, 16384 // of_warp * 4) // warps
-        # A kilobyte of each block's is the machine's own, from sm_80 on.
-        per_block = compiled.metadata.shared + 1024
-        found["warps_that_fit"] = warps * min(blocks, kb * 1024 // per_block)
-        found["most_warps"] = most
+        warps = _block_warps(compiled)  # those that bring tiles, too
+        blocks = _core._chip_blocks(
+            int(sm[1]), 32 * warps, compiled.n_regs, compiled.metadata.shared
+        )
+        found["warps_that_fit"] = warps * blocks
+        found["most_warps"] = _core._chip(int(sm[1]))["threads"] // 32
     return found
 
 

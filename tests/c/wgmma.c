@@ -106,7 +106,8 @@ test_resident_blocks(Test *t)
 {
     for (int warps = 1; warps <= 32; warps++)
         for (int words = 16; words < 256; words++)
-            CHECK(t,
-                  blocks_by_registers(32 * warps, words) == blocks_dealt(warps, words));
-    CHECK(t, blocks_by_registers(160, 168) == 2 && blocks_by_registers(160, 169) == 1);
+            CHECK(t, chip_blocks_by_registers(32 * warps, words) ==
+                         blocks_dealt(warps, words));
+    CHECK(t, chip_blocks_by_registers(160, 168) == 2 &&
+                 chip_blocks_by_registers(160, 169) == 1);
 }

@@ -74,6 +74,7 @@ def measure(case: Case, target: str) -> dict[str, int]:
         assert c.n_spills == 0, f"{c.n_spills} bytes of registers spill"
     if "wgmma" in ptx:
         assert_no_advice(ptx, target)
+    assert_blocks_fit(c, target)
     row = {"regs": c.n_regs, "spill": c.n_spills, "shared": c.metadata.shared}
     return row | {name: len(re.findall(p, ptx)) for name, p in COUNTS.items()}
 
@@ -86,6 +87,45 @@ def assert_no_advice(ptx: str, target: str) -> None:
         command = [PTXAS, f"-arch={target}", "-v", "-o", os.devnull, file.name]
         said = subprocess.run(command, capture_output=True, text=True).stderr
     assert not re.search(r"\bC75\d\d\b", said), said
+
+
+def assert_blocks_fit(c: tegula.CompiledKernel, target: str) -> None:
+    """The blocks that passes count on find room by the registers that ptxas gave them.
+
+    Where shared memory is what leaves room for no more, it is just those blocks.
+    """
+    said = re.search(r"\.minnctapersm (\d+)", c.asm["ptx"])
+    threads = re.search(r"\.(?:reqntid|maxntid) (\d+)", c.asm["ptx"])
+    sm = re.search(r"\d+", target)
+    if not said or not threads or not sm:
+        return
+    n = int(said[1])
+    core = tegula._core
+    fit = core._chip_blocks(int(sm[0]), int(threads[1]), c.n_regs, c.metadata.shared)
+    assert fit >= n, f"{n} blocks are promised, and {fit} fit"
+    by_shared = core._chip_blocks(int(sm[0]), 32, 1, c.metadata.shared)
+    assert fit == n or n < by_shared, f"{fit} blocks fit, and {n} were asked for"
+
+
+def test_blocks_of_a_multiprocessor() -> None:
+    """What NVIDIA's occupancy calculator says: chip, threads, registers, shared memory, blocks."""
+    for sm, threads, registers, shared, blocks in (
+        (90, 256, 32, 0, 8),
+        (90, 256, 33, 0, 6),
+        (90, 128, 168, 0, 3),
+        (90, 384, 168, 0, 1),
+        (90, 128, 128, 113 << 10, 2),
+        (90, 128, 128, (113 << 10) + 1, 1),
+        (75, 512, 64, 32 << 10, 2),
+        (80, 1024, 32, 0, 2),
+        (80, 128, 40, 40 << 10, 4),
+        (86, 1024, 32, 0, 1),
+        (86, 128, 40, 32 << 10, 3),
+        (87, 128, 40, 40 << 10, 4),
+        (120, 256, 40, 0, 6),
+    ):
+        args = sm, threads, registers, shared
+        assert tegula._core._chip_blocks(*args) == blocks, args
 
 
 # --- the table -----------------------------------------------------------------------

@@ -139,7 +139,7 @@ has_waiting_load(const Func *f)
 static int64_t
 most_blocks(const Chip *chip, int64_t threads, int64_t words)
 {
-    return MIN(blocks_by_registers((int)threads, words), chip->threads / threads);
+    return MIN(chip_blocks_by_registers((int)threads, words), chip->threads / threads);
 }
 
 /* Does o take all of a block at once? */
@@ -166,7 +166,7 @@ blocks_of_loop(const Chip *chip, const Func *f, const Op *loop, int64_t threads,
     const Block *body = loop->regions[loop->n_regions - 1];
     int64_t loaded = loaded_words(body), bytes = 4 * loaded,
             words = scheduled_words(f, loop) + access_words(body),
-            n = blocks_by_registers((int)threads, words + loaded + SPARE_WORDS);
+            n = chip_blocks_by_registers((int)threads, words + loaded + SPARE_WORDS);
     if (!holds(body, is_heavy))
         return n;
     if (bytes * ROOMY_THREADS < BYTES_IN_FLIGHT)
@@ -207,8 +207,7 @@ blocks_of_loops(const Chip *chip, Func *f, int64_t threads)
 static int64_t
 blocks_of_straight_code(const Chip *chip, const Func *f, int64_t threads)
 {
-    int64_t shared = ((int64_t)chip->sm_kb << 10) /
-                     (ir_shared_bytes(f) + CHIP_BLOCK_SHARED),
+    int64_t shared = chip_blocks_by_shared(chip, ir_shared_bytes(f)),
             bytes = 4 * loaded_words(f->body), words = scheduled_words(f, NULL);
     if (shared * threads < chip->threads / 2)
         return MAX(MIN(shared, most_blocks(chip, threads, words)), 1);
@@ -260,8 +259,8 @@ pass_occupancy(Func *f)
     if (f->min_blocks) /* rings has left room for them */
         return;
     bool *has_pair = &f->c->hopper.has_pair;
-    int64_t bytes = (int64_t)chip_of(f->c->opt.target.sm)->sm_kb << 10;
-    *has_pair = *has_pair && 2 * (ir_shared_bytes(f) + CHIP_BLOCK_SHARED) <= bytes;
+    const Chip *chip = chip_of(f->c->opt.target.sm);
+    *has_pair = *has_pair && chip_blocks_by_shared(chip, ir_shared_bytes(f)) > 1;
     f->min_blocks = *has_pair ? 2 : blocks_wanted(f);
     if (f->min_blocks && !deals_registers(f))
         ir_report(f, f->loc, "occupancy",
