@@ -226,6 +226,21 @@ def test_warning(kernel: Any, kind: type[Warning], text: str) -> None:
     assert w.lineno == line_of(HELPERS.get(kernel, kernel))
 
 
+@tegula.jit
+def of_three_sizes(x, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(x + i, 1.0, mask=(i > 1) and (i < 9))
+
+
+def test_once_for_all_variants() -> None:
+    """Python's default filter shows a line's warning once, of however many compiles."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("default")
+        for n in (16, 32, 64):
+            of_three_sizes.compile("*fp32", N=n, target="cpu")
+    assert len(found) == 1
+
+
 def test_warnings_as_errors() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")

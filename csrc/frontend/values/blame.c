@@ -254,6 +254,22 @@ fe_bad_shapes(Fe *f, const char *what, const Type *x, const Type *y)
 
 /* ---- warnings --------------------------------------------------------------------------- */
 
+/* Where Python's filters remember what they have shown: each variant of a kernel is a compile, and a
+ * tuner's thirty would show each line's warning thirty times. */
+static PyObject *
+registry_b(Fe *f)
+{
+    static const char name[] = "__warningregistry__";
+    PyObject *globals_b = f->frame->tree->fn->globals;
+    PyObject *r_b = PyDict_GetItemString(globals_b, name);
+    if (r_b)
+        return PyDict_Check(r_b) ? r_b : NULL;
+    r_b = fe_own(f, PyDict_New());
+    if (PyDict_SetItemString(globals_b, name, r_b))
+        fe_raise(f, f->b.loc);
+    return r_b;
+}
+
 void
 fe_warn(Fe *f, PyObject *category, const char *fmt, ...)
 {
@@ -268,7 +284,7 @@ fe_warn(Fe *f, PyObject *category, const char *fmt, ...)
     if (map_get(&f->warned, key, strlen(key)))
         return;
     map_put(&f->warned, key, strlen(key), f);
-    if (PyErr_WarnExplicit(category, text, at->file, at->line, NULL, NULL))
+    if (PyErr_WarnExplicit(category, text, at->file, at->line, NULL, registry_b(f)))
         fe_raise(f, at); /* warnings are errors: python -W error */
 }
 
