@@ -82,10 +82,8 @@ class Autotuner(KernelInterface):
                 text = f"configs holds Config(kwargs, num_warps=..), not {config!r}"
                 raise TypeError(text)
         self.configs = checks.without_amd(self.configs, self.arg_names)
-        for config in () if prune_configs_by else self.configs:  # it may drop them
-            checks.check_values(
-                "@autotune's Config", config.kwargs, self.base_fn, arg_names
-            )
+        kept = [] if prune_configs_by else self.configs  # it may drop the wrong ones
+        self._misnamed = checks.misnamed_config(kept, self.base_fn, arg_names)
         self.keys = self._checked_key(key)
         self.cache: dict[tuple[Any, ...], Config] = {}
         # What a launch looks up: (key of cache, config) by values and types of arguments.
@@ -510,6 +508,7 @@ class Autotuner(KernelInterface):
         return False
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
+        checks.refuse(self._misnamed)
         config = (
             self._choose(args, kwargs) if len(self.configs) > 1 else self.configs[0]
         )
@@ -667,7 +666,7 @@ class Heuristics(KernelInterface):
                 "heuristics takes a dict of functions, {name: lambda args: ..}, "
                 f"not {values!r}"
             )
-        checks.check_values("@heuristics", values, fn, self.arg_names)
+        self._misnamed = checks.misnamed("@heuristics", values, fn, self.arg_names)
         for name, compute in values.items():
             if not callable(compute):
                 raise TypeError(
@@ -677,6 +676,7 @@ class Heuristics(KernelInterface):
         self.values = values
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
+        checks.refuse(self._misnamed)
         named = dict(zip(self.arg_names, args, strict=False))
         named.update(kwargs)
         for name, compute in self.values.items():

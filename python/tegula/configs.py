@@ -53,21 +53,35 @@ def no_parameter(name: str, fn: Any, arg_names: Iterable[str]) -> str:
     )
 
 
-def check_values(
+def misnamed(
     whose: str, names: Iterable[str], fn: Any, arg_names: Sequence[str]
-) -> None:
-    """The launch would find what is no parameter and no option, but not say whose it is."""
+) -> str | None:
+    """A launch would find what is no parameter and no option, but not say whose it is.
+    Decorating says nothing: a library may hold kernels that nobody launches."""
     from tegula import _core
 
     while not isinstance(fn, types.FunctionType):  # what stands between is a kernel
         fn = fn.fn
     if fn.__code__.co_flags & _TAKES_ANY:
-        return
+        return None
     # Of AMD's options a CPU warns (without_amd), and a GPU's launch says what they are.
     known = {*arg_names, *_core._option_names(), *_AMD}
     for name in names:
         if name not in known:
-            raise ValueError(f"{whose}: {no_parameter(name, fn, arg_names)}")
+            return f"{whose}: {no_parameter(name, fn, arg_names)}"
+    return None
+
+
+def misnamed_config(
+    configs: Iterable[Config], fn: Any, arg_names: Sequence[str]
+) -> str | None:
+    names = [n for c in configs for n in c.kwargs]
+    return misnamed("@autotune's Config", names, fn, arg_names)
+
+
+def refuse(mistake: str | None) -> None:
+    if mistake:
+        raise ValueError(mistake)
 
 
 _PRUNE = ("early_config_prune", "perf_model", "top_k")

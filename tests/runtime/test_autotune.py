@@ -363,6 +363,15 @@ def test_a_key_is_a_list_of_parameters(monkeypatch):
         tegula.autotune(blocks(16), "n")(plain)
 
 
+def test_what_nobody_launches_may_have_any_configuration():
+    """As in Triton: a library's import decorates kernels that it never launches."""
+    tuned = tegula.autotune([Config({"TILE": 16})], ["n"])(plain)
+    given = tegula.heuristics({"TILE": lambda args: 16})(plain)
+    for kernel in (tuned, given):
+        with pytest.raises(ValueError, match="'TILE' is no parameter of plain"):
+            kernel[(1,)](np.zeros(4, np.float32), 4, BLOCK=4, STEP=1)
+
+
 def test_a_missing_argument_and_no_configs():
     tuned = tegula.autotune([], ["n"])(plain)
     with pytest.raises(TypeError, match="misses 1 argument: 'BLOCK'") as e:
