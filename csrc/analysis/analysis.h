@@ -338,9 +338,9 @@ int64_t most_sum_words(const Func *f);
 /* ... of all, where elementwise ops are computed piece by piece, as the assembler has them;
  * inside of one loop (NULL: anywhere). */
 int64_t scheduled_words(const Func *f, const Op *loop);
-/* Words of a thread that the block and the regions in it load; for the addresses of what they
- * access, with which nothing spills. */
-int64_t loaded_words(const Block *b);
+/* Registers of a thread for what the block and the regions in it load, and *bytes in flight; words for the
+ * addresses of what they access, with which nothing spills. */
+int64_t loaded_words(const Block *b, int64_t *bytes);
 int64_t access_words(const Block *b);
 /* About how many instructions of one thread the block becomes. A value has at most so many
  * registers that each are code of their own: what goes beyond is in loops. */

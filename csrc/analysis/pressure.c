@@ -50,6 +50,18 @@ words(const Val *v)
     return MAX((ty_bits(t) << t->layout->n[IN_REG]) / 32, 1);
 }
 
+/* Of what is loaded: elements of 1 and 2 bytes whose neighbours other lanes have come one by one, each into a
+ * register. */
+static int
+loaded_into(const Val *v)
+{
+    const Layout *l = v->type->layout;
+    int n = words(v);
+    bool is_single = n && v->def->op == OP_LOAD && l->n[IN_LANE] &&
+                     l->basis[IN_LANE][0] == 1;
+    return is_single ? MAX(n, 1 << l->n[IN_REG]) : n;
+}
+
 static bool
 is_carried_on(const Val *v, const Block *body)
 {
@@ -247,8 +259,10 @@ note_life(const Lives *l, const Val *v, int64_t *change)
 {
     if (l->is_free[v->id] || l->until[v->id] < 0)
         return;
-    int n = l->is_sum ? (l->is_sum[v->id] ? sum_words(l->f, v) : 0)
-                      : (is_piecewise(l, v) ? 1 : words(v));
+    int n = l->is_sum               ? (l->is_sum[v->id] ? sum_words(l->f, v) : 0)
+            : is_piecewise(l, v)    ? 1
+            : l->is_text || !v->def ? words(v)
+                                    : loaded_into(v);
     change[l->from[v->id]] += n;
     change[MAX(l->until[v->id], l->from[v->id] + 1)] -= n;
 }
@@ -305,11 +319,14 @@ most_sum_words(const Func *f)
 }
 
 int64_t
-loaded_words(const Block *b)
+loaded_words(const Block *b, int64_t *bytes)
 {
-    int64_t sum = 0;
+    int64_t sum = *bytes = 0;
     EACH_OP(o, b)
-        sum += o->op == OP_LOAD ? words(result(o, 0)) : 0;
+        if (o->op == OP_LOAD) {
+            sum += loaded_into(result(o, 0));
+            *bytes += 4 * words(result(o, 0));
+        }
     return sum;
 }
 

@@ -164,9 +164,10 @@ blocks_of_loop(const Chip *chip, const Func *f, const Op *loop, int64_t threads,
                int64_t *enough)
 {
     const Block *body = loop->regions[loop->n_regions - 1];
-    int64_t loaded = loaded_words(body), bytes = 4 * loaded,
-            words = scheduled_words(f, loop) + access_words(body),
-            n = chip_blocks_by_registers((int)threads, words + loaded + SPARE_WORDS);
+    int64_t bytes, loaded = loaded_words(body, &bytes),
+                   words = scheduled_words(f, loop) + access_words(body),
+                   n = chip_blocks_by_registers((int)threads,
+                                                words + loaded + SPARE_WORDS);
     if (!holds(body, is_heavy))
         return n;
     if (bytes * ROOMY_THREADS < BYTES_IN_FLIGHT)
@@ -207,13 +208,12 @@ blocks_of_loops(const Chip *chip, Func *f, int64_t threads)
 static int64_t
 blocks_of_straight_code(const Chip *chip, const Func *f, int64_t threads)
 {
-    int64_t shared = chip_blocks_by_shared(chip, ir_shared_bytes(f)),
-            bytes = 4 * loaded_words(f->body), words = scheduled_words(f, NULL);
+    int64_t shared = chip_blocks_by_shared(chip, ir_shared_bytes(f)), bytes,
+            loaded = loaded_words(f->body, &bytes), words = scheduled_words(f, NULL);
     if (shared * threads < chip->threads / 2)
         return MAX(MIN(shared, most_blocks(chip, threads, words)), 1);
     if (!holds(f->body, is_together) && bytes >= MANY_LOADED)
-        return most_blocks(chip, threads,
-                           bytes / 4 + access_words(f->body) + SPARE_WORDS);
+        return most_blocks(chip, threads, loaded + access_words(f->body) + SPARE_WORDS);
     if (f->log2_ctas || !has_waiting_load(f))
         return 0;
     int64_t fit = most_blocks(chip, threads, words + access_words(f->body));
