@@ -61,16 +61,19 @@ grid_from(PyObject *obj, Grid *g)
     if (n == 0)
         return PyErr_SetString(PyExc_IndexError, "a grid has 1 to 3 sides, not none"),
                -1;
-    if (n > 3)
-        return PyErr_Format(PyExc_ValueError, "a grid has 1 to 3 sides, not %zd", n),
-               -1;
     for (Py_ssize_t i = 0; i < n; i++) {
+        int32_t more = 1; /* Triton does not look at what follows the third side */
         PyObject *item = Py_XNewRef(is_tuple ? PyTuple_GetItem(obj, i)
                                              : PyList_GetItem(obj, i));
-        int r = item ? grid_side(item, &g->dim[i]) : -1; /* an __index__ took it away */
+        int r = item ? grid_side(item, i < 3 ? &g->dim[i] : &more)
+                     : -1; /* an __index__ took it away */
         Py_XDECREF(item);
         if (r)
             return -1;
+        if (more != 1)
+            return PyErr_Format(PyExc_ValueError, "a grid has 1 to 3 sides, not %zd",
+                                n),
+                   -1;
     }
     return 0;
 }

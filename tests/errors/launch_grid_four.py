@@ -13,7 +13,7 @@ def kernel(x, n, BLOCK: tl.constexpr = 16):
 
 
 def run():
-    kernel[(1, 1, 1, 1)](np.zeros(16, np.float32), 3)
+    kernel[(1, 1, 1, 2)](np.zeros(16, np.float32), 3)
 
 
 # ----
