@@ -21,6 +21,11 @@
  *     GIL         taken by a caller, is_busy or not, and never with the lock held
  *     lock        held for a moment; nothing is waited for under it, but what gives it back
  *
+ * Alone: as long as one thread launches, a job without helpers is the only one that writes, and its atomics are
+ * loads and stores. The first launch of a second thread ends that for good: it says so and waits until who is
+ * alone has seen it, between two programs or where a program looks up. At most one job is alone, so a handler that
+ * launches finds the one below it not alone.
+ *
  * After fork a child has the memory of the pool but none of its threads: the child's
  * handler forgets them, and the next run starts new ones. A job of another thread is half
  * done there, and stays so. One whose own caller forked, in a handler, ends (POLL_FORKED).
@@ -58,6 +63,7 @@ typedef struct Job {
     int64_t began;        /* now_ns() of the caller */
     int n_helpers;        /* workers that may take part */
     int n_asleep;         /* of these the caller has not woken; the caller's */
+    bool may_be_alone;    /* no helpers */
     int n_joined, n_left; /* under the lock: workers inside, workers done */
 } Job;
 
@@ -68,6 +74,9 @@ typedef struct Scratch {
 
 typedef struct Pool {
     int is_busy;          /* atomic: somebody's job is on */
+    int has_many;         /* atomic: a second thread has launched */
+    int is_alone;         /* atomic: a job whose atomics take no lock runs programs */
+    uintptr_t first;      /* atomic: the thread that launched first; 0: none has */
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t wake, done;
     Job *job;        /* NULL: none */
@@ -110,7 +119,8 @@ after_fork_child(void)
     pool.job = NULL;
     if (pool.is_busy) /* scratch of a job that may still be left here, or was being grown */
         memset(pool.scratch, 0, sizeof pool.scratch);
-    pool.is_busy = 0;
+    pool.is_busy = pool.has_many = pool.is_alone = 0;
+    pool.first = 0;
 }
 
 /* Bytes of the largest cache that the first CPU has a part in. Not from sysconf: glibc takes
@@ -189,9 +199,46 @@ fence(void)
 #endif
 }
 
+/* ---- alone ------------------------------------------------------------------------------ */
+
+/* Each side writes its own flag and then reads the other's: one of them sees the other. */
+static void
+be_alone(Job *j)
+{
+    if (!j->may_be_alone)
+        return;
+    __atomic_store_n(&pool.is_alone, 1, __ATOMIC_SEQ_CST);
+    j->run.is_alone = !__atomic_load_n(&pool.has_many, __ATOMIC_SEQ_CST);
+    if (!j->run.is_alone)
+        __atomic_store_n(&pool.is_alone, 0, __ATOMIC_RELEASE);
+}
+
+static void
+be_one_of_many(Job *j)
+{
+    if (!j->run.is_alone)
+        return;
+    j->run.is_alone = 0;
+    __atomic_store_n(&pool.is_alone, 0, __ATOMIC_RELEASE);
+}
+
+/* Before the first program of a launch, without the GIL. */
+static void
+say_who_launches(void)
+{
+    uintptr_t me = (uintptr_t)pthread_self(), first = 0;
+    if (__atomic_load_n(&pool.first, __ATOMIC_RELAXED) == me ||
+        __atomic_compare_exchange_n(&pool.first, &first, me, false, __ATOMIC_SEQ_CST,
+                                    __ATOMIC_SEQ_CST))
+        return;
+    __atomic_store_n(&pool.has_many, 1, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&pool.is_alone, __ATOMIC_SEQ_CST))
+        sched_yield();
+}
+
 /* Programs i .. end - 1, none of which is looked at. */
 static void
-run_some(const Job *j, int64_t i, int64_t end, char *scratch)
+run_some(Job *j, int64_t i, int64_t end, char *scratch)
 {
     int64_t nx = j->grid[0], ny = j->grid[1];
     int32_t pid[3] = {(int32_t)(i % nx), (int32_t)(i / nx % ny),
@@ -200,6 +247,8 @@ run_some(const Job *j, int64_t i, int64_t end, char *scratch)
     place.pid = pid;
     CrashPlace before = crash_enter(place);
     for (; i < end && !__atomic_load_n(&j->run.stop, __ATOMIC_RELAXED); i++) {
+        if (__atomic_load_n(&pool.has_many, __ATOMIC_RELAXED))
+            be_one_of_many(j);
         j->kernel(j->params, pid, j->grid, scratch);
         if (++pid[0] < nx)
             continue;
@@ -246,10 +295,13 @@ bool
 host_look(HostRun *r, Pace *p)
 {
     bool is_caller = pthread_equal(pthread_self(), r->caller);
+    Job *j = (Job *)((char *)r - offsetof(Job, run));
+    be_one_of_many(j);
     if (is_caller) /* in a job that is not shared nobody is asleep */
-        wake_late((Job *)((char *)r - offsetof(Job, run)));
+        wake_late(j);
     if (!poll_signals(is_caller ? r->poller : NULL, p))
         __atomic_store_n(&r->stop, 1, __ATOMIC_RELEASE);
+    be_alone(j);
     return !__atomic_load_n(&r->stop, __ATOMIC_RELAXED);
 }
 
@@ -288,7 +340,9 @@ work(Job *j, Scratch *s, bool is_caller)
     memcpy(s->at, &run, sizeof run);
     memset(s->at + sizeof run, 0, sizeof(int64_t)); /* kept.c: nothing is, yet */
     Manners was = manners_begin();
+    be_alone(j);
     int64_t n = run_programs(j, s, is_caller);
+    be_one_of_many(j);
     manners_end(was);
     fence();
     return n;
@@ -474,7 +528,9 @@ pool_run(const HostLaunch *launch, char err[ERR_TEXT])
              .place = {.kernel = launch->name,
                        .loads = launch->loads,
                        .stores = launch->stores},
-             .n_helpers = threads - 1};
+             .n_helpers = threads - 1,
+             .may_be_alone = threads == 1};
+    say_who_launches();
     if (!__atomic_exchange_n(&pool.is_busy, 1, __ATOMIC_ACQUIRE)) {
         if (j.n_helpers)
             run_shared(&j, launch->program_ns ? launch->program_ns : &unknown);

@@ -96,6 +96,28 @@ def accesses(x_ptr, i_ptr, y_ptr, n, BLOCK: tl.constexpr):
     tl.atomic_add(y_ptr + i, a)
 
 
+@triton.jit
+def adds(x_ptr, scope: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.atomic_add(x_ptr + i, 1.0, scope=scope)
+
+
+def test_a_row_of_atomics_is_vectors_where_nobody_else_runs():
+    got = adds.compile("*fp32", scope="gpu", BLOCK=256)
+    told = rows(got.report)[line_of(adds, "tl.atomic_add"), "atomic_rmw"]
+    said = "atomics, one after another; vectors of (\\d+) elements where one.*"
+    lanes = re.fullmatch(said, told)[1]
+    code = got.asm["llir"]
+    for what in ("load", "fadd"):
+        assert re.search(rf"{what}.* <{lanes} x float>", code), code
+    assert "cmpxchg" in code  # for when somebody does
+
+    alone = re.compile(r"= fadd <")
+    assert alone.search(code)
+    code = adds.compile("*fp32", scope="sys", BLOCK=256).asm["llir"]
+    assert "cmpxchg" in code and not alone.search(code)
+
+
 def test_the_cpu_says_vectors_gathers_and_single_elements():
     report = accesses.compile("*fp32", "*i32", "*fp32", "i32", BLOCK=256).report
     got = rows(report)

@@ -8,9 +8,11 @@
  * goes through the stack, a loop over the lanes: short code, for what is rare. LLVM's own
  * expansion would be a branch a lane.
  */
+#include "codegen/host/calls.h"
 #include "codegen/host/host.h"
 
 #include <llvm/Config/llvm-config.h>
+#include <stddef.h>
 
 static Lv
 null_of(Host *h, const Type *t, int lanes)
@@ -406,7 +408,25 @@ write_past(Host *h, const Type *t, int lanes, Lv ptr, Lv value)
     ll_jump(l, after);
 }
 
-/* ---- atomics ---------------------------------------------------------------------------------------- */
+/* ---- atomics ----------------------------------------------------------------------------------------
+ *
+ * An atomic instruction takes some 20 cycles, and there is none for a vector. Where the launch runs alone
+ * (runtime/pool.c: on one thread, and no other thread has ever launched) nobody can come between a load
+ * and a store, so those do, and a row of elements takes vectors. `scope="sys"` says that others than
+ * kernels take part: those keep the instruction. */
+
+/* i1: the launch runs alone, at this moment. A look at signals (host_look) may end that, so nobody keeps the
+ * answer in a register over one. */
+static Lv
+is_alone(Host *h)
+{
+    Ll *l = h->l;
+    Lv at = ll_i64(l, (int64_t)offsetof(HostRun, is_alone));
+    Lv run = LLVMBuildLoad2(l->b, l->ptr, h->scratch, "");
+    Lv is = LLVMBuildLoad2(l->b, l->i32, LLVMBuildGEP2(l->b, l->i8, run, &at, 1, ""),
+                           "");
+    return LLVMBuildICmp(l->b, LLVMIntNE, is, ll_i32(l, 0), "alone");
+}
 
 static LLVMAtomicOrdering
 ordering_of(int sem)
@@ -548,36 +568,119 @@ atomic_one(Host *h, const Op *o, Lv ptr, Lv a, Lv b)
     return from_bits(h, t, old);
 }
 
+/* Of an integer: what rmw_combine is for floats. */
 static Lv
-atomic(Host *h, const Op *o, int lanes, Lv ptr, Lv a, Lv b, Lv mask)
+rmw_integers(Host *h, const Type *t, int rmw, Lv old, Lv x)
+{
+    LLVMBuilderRef b = h->l->b;
+    bool is_signed = elem_is_signed(t->elem);
+    LLVMIntPredicate p = rmw == RMW_MAX ? (is_signed ? LLVMIntSGT : LLVMIntUGT)
+                                        : (is_signed ? LLVMIntSLT : LLVMIntULT);
+    switch (rmw) {
+    case RMW_ADD: return LLVMBuildAdd(b, old, x, "");
+    case RMW_AND: return LLVMBuildAnd(b, old, x, "");
+    case RMW_OR: return LLVMBuildOr(b, old, x, "");
+    case RMW_XOR: return LLVMBuildXor(b, old, x, "");
+    case RMW_MAX:
+    case RMW_MIN:
+        return LLVMBuildSelect(b, LLVMBuildICmp(b, p, old, x, ""), old, x, "");
+    default: unreachable(h->c);
+    }
+}
+
+/* What atomic_one does, of one element or of a row, by a load and a store. */
+static Lv
+plain_rmw(Host *h, const Op *o, int lanes, Lv ptr, Lv x, Lv mask)
+{
+    const Type *t = ty_element(h->c, ty_pointee(h->c, arg(o, 0)->type));
+    int rmw = (int)ir_attr(o, ATTR_RMW);
+    Lv old = host_to_mem(h, t, host_read(h, t, M_ROW, lanes, ptr, mask, NULL));
+    Lv y = rmw == RMW_XCHG                      ? x
+           : elem_is_int(t->elem) && !t->is_ptr ? rmw_integers(h, t, rmw, old, x)
+                                                : rmw_combine(h, t->elem, rmw, old, x);
+    host_write(h, t, M_ROW, lanes, ptr, host_from_mem(h, t, y), mask);
+    return old;
+}
+
+/* Element after element; plain: by a load and a store each. */
+static Lv
+atomic_lanes(Host *h, const Op *o, Mode m, int lanes, Lv ptr, Lv a, Lv b, Lv mask,
+             bool is_plain)
 {
     Ll *l = h->l;
     const Type *t = ty_element(h->c, ty_pointee(h->c, arg(o, 0)->type));
     Lt e = host_mem_type(h, t);
-    a = host_to_mem(h, t, a);
-    b = b ? host_to_mem(h, t, b) : NULL;
-    if (lanes < 2) {
-        Lv none = LLVMConstNull(e);
-        if (is_all_true(mask))
-            return host_from_mem(h, t, atomic_one(h, o, ptr, a, b));
-        When w;
-        host_when_open(h, &w, mask);
-        Lv old = atomic_one(h, o, ptr, a, b);
-        host_when_close(h, &w);
-        return host_from_mem(h, t, ll_join(l, old, w.then, none, w.before));
-    }
-    Lv out = host_spill(h, null_of(h, t, lanes));
-    Lv p = host_spill(h, ptr), x = host_spill(h, a), y = b ? host_spill(h, b) : NULL;
+    Lv out = result(o, 0)->uses ? host_spill(h, null_of(h, t, lanes)) : NULL;
+    Lv p = m == M_ROW ? ptr : host_spill(h, ptr), x = host_spill(h, a),
+       y = b ? host_spill(h, b) : NULL;
     Lanes s;
     lanes_open(h, &s, lanes, is_all_true(mask) ? NULL : mask);
     Lv i = s.loop.index;
-    Lv old = atomic_one(h, o,
-                        LLVMBuildLoad2(l->b, l->ptr, lane_at(h, l->ptr, p, i), ""),
-                        LLVMBuildLoad2(l->b, e, lane_at(h, e, x, i), ""),
-                        y ? LLVMBuildLoad2(l->b, e, lane_at(h, e, y, i), "") : NULL);
-    LLVMBuildStore(l->b, old, lane_at(h, e, out, i));
+    Lv at = m == M_ROW ? lane_at(h, e, p, i)
+                       : LLVMBuildLoad2(l->b, l->ptr, lane_at(h, l->ptr, p, i), "");
+    x = LLVMBuildLoad2(l->b, e, lane_at(h, e, x, i), "");
+    y = y ? LLVMBuildLoad2(l->b, e, lane_at(h, e, y, i), "") : NULL;
+    Lv old = is_plain ? plain_rmw(h, o, 0, at, x, NULL) : atomic_one(h, o, at, x, y);
+    if (out)
+        LLVMBuildStore(l->b, old, lane_at(h, e, out, i));
     lanes_close(h, &s);
-    return host_from_mem(h, t, LLVMBuildLoad2(l->b, ll_vec(e, lanes), out, ""));
+    return out ? LLVMBuildLoad2(l->b, ll_vec(e, lanes), out, "") : null_of(h, t, lanes);
+}
+
+/* The same of lanes that are all in: straight code, where nothing goes through the stack. */
+static Lv
+plain_lanes(Host *h, const Op *o, int lanes, Lv ptr, Lv a)
+{
+    Ll *l = h->l;
+    Lv out = LLVMConstNull(LLVMTypeOf(a));
+    for (int i = 0; i < lanes; i++) {
+        Lv at = ll_i32(l, i);
+        Lv old = plain_rmw(h, o, 0, LLVMBuildExtractElement(l->b, ptr, at, ""),
+                           LLVMBuildExtractElement(l->b, a, at, ""), NULL);
+        if (result(o, 0)->uses)
+            out = LLVMBuildInsertElement(l->b, out, old, at, "");
+    }
+    return out;
+}
+
+static Lv
+locked(Host *h, const Op *o, Mode m, int lanes, Lv ptr, Lv a, Lv b, Lv mask)
+{
+    Ll *l = h->l;
+    if (lanes > 1)
+        return atomic_lanes(h, o, m, lanes, ptr, a, b, mask, false);
+    if (is_all_true(mask))
+        return atomic_one(h, o, ptr, a, b);
+    When w;
+    host_when_open(h, &w, mask);
+    Lv old = atomic_one(h, o, ptr, a, b);
+    host_when_close(h, &w);
+    return ll_join(l, old, w.then, LLVMConstNull(LLVMTypeOf(old)), w.before);
+}
+
+static Lv
+atomic(Host *h, const Op *o, Mode m, int lanes, Lv ptr, Lv a, Lv b, Lv mask)
+{
+    Ll *l = h->l;
+    const Type *t = ty_element(h->c, ty_pointee(h->c, arg(o, 0)->type));
+    a = host_to_mem(h, t, a);
+    b = b ? host_to_mem(h, t, b) : NULL;
+    int rmw = o->op == OP_ATOMIC_RMW ? (int)ir_attr(o, ATTR_RMW) : RMW_LOAD;
+    if (rmw == RMW_LOAD || rmw == RMW_STORE || ir_attr(o, ATTR_SCOPE) == SCOPE_SYS)
+        return host_from_mem(h, t, locked(h, o, m, lanes, ptr, a, b, mask));
+    LLVMBasicBlockRef plain = ll_block(l, "plain"), shared = ll_block(l, "shared"),
+                      after = ll_block(l, "done");
+    ll_if(l, is_alone(h), plain, shared);
+    Lv x = lanes < 2 || m == M_ROW ? plain_rmw(h, o, lanes, ptr, a, mask)
+           : is_all_true(mask) ? plain_lanes(h, o, lanes, ptr, a)
+                               : atomic_lanes(h, o, m, lanes, ptr, a, NULL, mask, true);
+    plain = LLVMGetInsertBlock(l->b);
+    LLVMBuildBr(l->b, after);
+    LLVMPositionBuilderAtEnd(l->b, shared);
+    Lv y = locked(h, o, m, lanes, ptr, a, b, mask);
+    shared = LLVMGetInsertBlock(l->b);
+    ll_jump(l, after);
+    return host_from_mem(h, t, ll_join(l, x, plain, y, shared));
 }
 
 /* A hint, which no address and no mask makes wrong: a row's lines, or each lane's. */
@@ -611,7 +714,7 @@ host_act(Host *h, const Op *o, Mode m, int lanes, Lv *x)
     }
     host_guard(h, o, m, lanes, x[0], mask);
     if (op_is_atomic(o))
-        return atomic(h, o, lanes, x[0], x[1], o->op == OP_ATOMIC_CAS ? x[2] : NULL,
+        return atomic(h, o, m, lanes, x[0], x[1], o->op == OP_ATOMIC_CAS ? x[2] : NULL,
                       mask);
     if (m == M_ROW && lanes > 1 && is_all_true(mask) && h->streams && is_fresh(h, o))
         write_past(h, t, lanes, x[0], x[1]);

@@ -27,12 +27,14 @@ typedef struct HostStray {
 } HostStray;
 
 /* One launch. The first 8 bytes of every program's scratch point to it. Compiled code reads
- * stream_bytes and spans. */
+ * stream_bytes, is_alone and spans. */
 typedef struct HostRun {
     int64_t stream_bytes; /* a launch that writes so much bypasses the caches */
-    char *err;            /* ERR_TEXT bytes: the first fault, else empty */
-    int stop;  /* set (atomically) by the first fault; no program starts then */
-    FILE *out; /* of device_print */
+    int32_t
+        is_alone; /* nobody else runs a program now: atomics need no lock (pool.c) */
+    char *err;    /* ERR_TEXT bytes: the first fault, else empty */
+    int stop;     /* set (atomically) by the first fault; no program starts then */
+    FILE *out;    /* of device_print */
     const HostSpan *spans; /* one a parameter, for code that checks bounds */
     int n_spans;
     const char *name;   /* of the kernel */

@@ -18,7 +18,7 @@ host_note(Host *h, const Op *o, Mode m, int lanes)
     bool is_load = o->op == OP_LOAD;
     Note n = {.op = o, .lanes = MAX(lanes, 1), .bytes = bytes, .how = NOTE_ROW};
     if (!is_load && o->op != OP_STORE)
-        n.how = NOTE_ATOMIC;
+        n.how = m == M_ROW && n.lanes > 1 ? NOTE_ATOMIC_ROW : NOTE_ATOMIC;
     else if (n.lanes == 1)
         n.how = NOTE_ONE;
     else if (m == M_GATHER)
@@ -60,6 +60,12 @@ words(Host *h, const Note *n)
         return str_printf(a, "%d elements one by one: addresses are not consecutive",
                           n->lanes);
     case NOTE_ATOMIC: return "atomics, one after another";
+    case NOTE_ATOMIC_ROW:
+        return str_printf(
+            a,
+            "atomics, one after another; vectors of %d elements where one "
+            "thread launches, on one thread",
+            n->lanes);
     case NOTE_DOT: return n->text;
     }
     unreachable(h->c);

@@ -77,7 +77,15 @@ typedef struct Nest {
 /* What an access became: cost.c. */
 typedef struct Note {
     const Op *op;
-    enum { NOTE_ONE, NOTE_ROW, NOTE_GATHER, NOTE_EACH, NOTE_ATOMIC, NOTE_DOT } how;
+    enum {
+        NOTE_ONE,
+        NOTE_ROW,
+        NOTE_GATHER,
+        NOTE_EACH,
+        NOTE_ATOMIC,
+        NOTE_ATOMIC_ROW,
+        NOTE_DOT
+    } how;
     int lanes, bytes;
     const char *text; /* NOTE_DOT: all that is to say */
 } Note;
@@ -186,7 +194,7 @@ struct Root {
     int side;  /* KEEP: turned in squares of so many rows (turn.c); 0: it is not */
     int pos;   /* of o, or of the op that makes v: host_pos */
     Node **in; /* by operand; NULL: absent */
-    int mode;  /* STORE: Mode of the access; PRINT: the operand */
+    int mode;  /* STORE, ATOMIC: Mode of the access; PRINT: the operand */
     Lv *acc; /* REDUCE: a stack slot an operand; KEEP by panels: one a row of a group, turned: one */
 };
 /* What r is made of, one after the other; behind the last one: NULL. */
@@ -196,6 +204,11 @@ root_value(const Root *r, int i)
     if (r->kind == R_KEEP)
         return i ? NULL : r->v;
     return i < r->o->n_args ? arg(r->o, i) : NULL;
+}
+static inline bool
+host_is_access(const Root *r)
+{
+    return r->kind == R_STORE || r->kind == R_ATOMIC;
 }
 struct Group {
     int rank;

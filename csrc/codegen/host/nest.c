@@ -260,10 +260,10 @@ emit_root(Host *h, Group *g, Root *r)
         return;
     }
     case R_ATOMIC: {
-        Lv x[4] = {0};
-        for (int i = 0; i < o->n_args; i++)
+        Lv x[4] = {r->mode == M_ROW ? r->in[0]->x : root_in(h, g, r, 0)};
+        for (int i = 1; i < o->n_args; i++)
             x[i] = root_in(h, g, r, i);
-        Lv old = host_act(h, o, M_GATHER, lanes, x);
+        Lv old = host_act(h, o, (Mode)r->mode, lanes, x);
         const Type *t = result(o, 0)->type;
         View *w = &state(h, result(o, 0))->view;
         if (w->buf)
@@ -313,8 +313,8 @@ find_masks(Group *g)
     }
     for (int i = 0; i < g->roots.n; i++) {
         Root *r = &g->roots.at[i];
-        if (r->kind == R_STORE && r->mode == M_ROW && r->o->n_args > 2)
-            add_mask(&m, r->in[2]);
+        if (host_is_access(r) && r->mode == M_ROW && op_mask(r->o))
+            add_mask(&m, r->in[op_mask_at(r->o)]);
     }
     return m;
 }

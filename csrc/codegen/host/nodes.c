@@ -212,7 +212,7 @@ choose_lanes(Host *h, Group *g)
             survey(h, g, &s, root_value(r, k), id);
         if (r->dest.width)
             most = MIN(most, r->dest.width);
-        if (r->kind == R_STORE)
+        if (host_is_access(r))
             survey_access(h, g, &s, r->o, id);
     }
     int lanes = h->vec_bytes / s.bytes;
@@ -391,15 +391,15 @@ build_root(Host *h, Group *g, Root *r)
         r->in[0] = want(h, g, r->v, false);
         return;
     }
-    if (r->kind == R_STORE)
+    if (host_is_access(r))
         r->mode = mode_of(h, g, arg(r->o, 0), identity_map(g->rank));
     for (int i = 0; i < n; i++)
         if (r->kind != R_PRINT || i == r->mode || ir_attr(r->o, ATTR_MASKED))
             /* others of a print may have another shape */
             r->in[i] = want(h, g, arg(r->o, i),
-                            i == 0 && r->kind == R_STORE && r->mode == M_ROW);
-    if (r->kind == R_STORE && r->mode == M_ROW && n > 2)
-        look_at_ends(h, g, r->in[2]);
+                            i == 0 && host_is_access(r) && r->mode == M_ROW);
+    if (host_is_access(r) && r->mode == M_ROW && op_mask(r->o))
+        look_at_ends(h, g, r->in[op_mask_at(r->o)]);
 }
 
 static int
