@@ -23,6 +23,9 @@
 /* Adding 1.5 * 2^23 rounds to a whole number and leaves it in the low bits. */
 static const double ROUNDER = 0x1.8p23;
 
+/* Below, the result is less than half of 2^-149. */
+static const double LEAST_EXP = -104, LEAST_EXP2 = -150;
+
 /* p * 2^n, rounded once where it is subnormal: an instruction of AVX-512, sixteen at a time. */
 static Lv
 scale_sixteens(const M *m, Lv p, Lv n)
@@ -46,16 +49,25 @@ scale_sixteens(const M *m, Lv p, Lv n)
     return part[0];
 }
 
+static bool
+has_scale(const M *m)
+{
+    return m->l->has_scalef && (m->lanes == 16 || m->lanes == 32 || m->lanes == 64);
+}
+
 /* p * 2^n for p in 0.7 .. 1.5 and n in -152..128, where n is in the low bits of
  * t = n + ROUNDER, so that a shift by 23 leaves n at the place of the exponent. Where the
  * result may be subnormal the exponent gets 32 more and the product with 2^-32 rounds
- * once. From `limit` on the result is infinite; NaNs come out of there, too. */
+ * once. From `limit` on the result is infinite; NaNs come out of there, too. Below least it is 0, by a product
+ * with 0: a result that is rounded to 0 takes an Intel CPU 150 cycles and more, and e^-inf is what masks leave. */
 static Lv
-scale(const M *m, Lv p, Lv t, Lv x, double limit)
+scale(const M *m, Lv p, Lv t, Lv x, double least, double limit)
 {
     LLVMBuilderRef b = m->l->b;
     Lv fine = LLVMBuildFCmp(b, LLVMRealOLT, x, num(m, limit), "");
-    if (m->l->has_scalef && (m->lanes == 16 || m->lanes == 32 || m->lanes == 64)) {
+    Lv none = less(m, x, num(m, least));
+    if (has_scale(m)) {
+        p = pick(m, none, num(m, 0), p);
         Lv r = scale_sixteens(m, p, sub(m, t, num(m, ROUNDER)));
         return pick(m, fine, r, add(m, x, num(m, (double)__builtin_inff())));
     }
@@ -63,7 +75,8 @@ scale(const M *m, Lv p, Lv t, Lv x, double limit)
     Lv small = less(m, x, num(m, -limit / 2)); /* n is about -64 there */
     Lv w = LLVMBuildAdd(b, bits(m, p), n, "");
     w = LLVMBuildAdd(b, w, pick(m, small, whole(m, 32 << 23), whole(m, 0)), "");
-    Lv r = mul(m, from_bits(m, w), pick(m, small, num(m, 0x1p-32), num(m, 1)));
+    Lv by = pick(m, small, num(m, 0x1p-32), num(m, 1));
+    Lv r = mul(m, from_bits(m, w), pick(m, none, num(m, 0), by));
     return pick(m, fine, r, add(m, x, num(m, (double)__builtin_inff())));
 }
 
@@ -78,7 +91,8 @@ at_least(const M *m, Lv x, double lo)
 static Lv
 exp_f32(const M *m, Lv x)
 {
-    x = at_least(m, x, -105);
+    Lv all = x;
+    x = at_least(m, x, LEAST_EXP - 1);
     Lv t = mad(m, x, num(m, 0x1.71547652b82fep0), num(m, ROUNDER));
     Lv n = sub(m, t, num(m, ROUNDER));
     Lv r = mad(m, n, num(m, -0x1.62e4p-1), x);
@@ -86,18 +100,19 @@ exp_f32(const M *m, Lv x)
     Lv p = POLY(m, r, 0.49999993050401564f, 0.16666514790378814f, 0.0416684568590907f,
                 0.00836941893592756f, 0.0013813140977855588f);
     p = mad(m, mul(m, r, r), p, r);
-    return scale(m, add(m, p, num(m, 1)), t, x, 0x1.62e430p6);
+    return scale(m, add(m, p, num(m, 1)), t, all, LEAST_EXP, 0x1.62e430p6);
 }
 
 static Lv
 exp2_f32(const M *m, Lv x)
 {
-    x = at_least(m, x, -151);
+    Lv all = x;
+    x = at_least(m, x, LEAST_EXP2 - 1);
     Lv t = add(m, x, num(m, ROUNDER));
     Lv r = sub(m, x, sub(m, t, num(m, ROUNDER)));
     Lv p = POLY(m, r, 0.6931472041820915f, 0.24022647742437214f, 0.0555032934946401f,
                 0.009618449950866305f, 0.001340017020203379f, 0.0001535232067581362f);
-    return scale(m, mad(m, p, r, num(m, 1)), t, x, 128);
+    return scale(m, mad(m, p, r, num(m, 1)), t, all, LEAST_EXP2, 128);
 }
 
 /* ---- log, log2 ---------------------------------------------------------------------------- */

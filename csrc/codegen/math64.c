@@ -16,11 +16,12 @@
 /* Adding 1.5 * 2^52 rounds to a whole number and leaves it in the low bits. */
 static const double ROUNDER = 0x1.8p52;
 
-/* p * 2^n for n in -1100..1100, n in the low bits of t = n + ROUNDER; see math.c. */
+/* p * 2^n for n in -1100..1100, n in the low bits of t = n + ROUNDER, and 0 where none; see math.c. */
 static Lv
-scale(const M *m, Lv p, Lv t)
+scale(const M *m, Lv p, Lv t, Lv none)
 {
     LLVMBuilderRef b = m->l->b;
+    p = pick(m, none, num(m, 0), p);
     Lv n = LLVMBuildSub(b, bits(m, t), whole(m, 0x4338000000000000), "");
     Lv half = LLVMBuildAShr(b, n, whole(m, 1), "");
     Lv rest = LLVMBuildSub(b, n, half, "");
@@ -33,6 +34,7 @@ scale(const M *m, Lv p, Lv t)
 static Lv
 exp_f64(const M *m, Lv x)
 {
+    Lv none = less(m, x, num(m, -746));
     x = clamp(m, x, -746, 710);
     Lv t = mad(m, x, num(m, 0x1.71547652b82fep0), num(m, ROUNDER));
     Lv n = sub(m, t, num(m, ROUNDER));
@@ -43,12 +45,13 @@ exp_f64(const M *m, Lv x)
                 0x1.a01a01ad0ca59p-16, 0x1.71de01fce71cfp-19, 0x1.27e4cca2d4ee8p-22,
                 0x1.af4e56d3373b2p-26, 0x1.1f8b95345c29ap-29);
     p = mad(m, mul(m, r, r), p, r);
-    return scale(m, add(m, p, num(m, 1)), t);
+    return scale(m, add(m, p, num(m, 1)), t, none);
 }
 
 static Lv
 exp2_f64(const M *m, Lv x)
 {
+    Lv none = less(m, x, num(m, -1076));
     x = clamp(m, x, -1076, 1025);
     Lv t = add(m, x, num(m, ROUNDER));
     Lv r = sub(m, x, sub(m, t, num(m, ROUNDER)));
@@ -56,7 +59,7 @@ exp2_f64(const M *m, Lv x)
                 0x1.3b2ab6fba4e7dp-7, 0x1.5d87fe78a3f49p-10, 0x1.430912f86a08cp-13,
                 0x1.ffcbfc6dc7ef4p-17, 0x1.62c0224961aa8p-20, 0x1.b524eb7c9271ap-24,
                 0x1.e4cef638c2fa7p-28, 0x1.e9ecb5f25e2d4p-32, 0x1.c4c957cc8dc8dp-36);
-    return scale(m, mad(m, p, r, num(m, 1)), t);
+    return scale(m, mad(m, p, r, num(m, 1)), t, none);
 }
 
 /* ---- log, log2 ---------------------------------------------------------------------------- */
