@@ -27,6 +27,9 @@ link_object(Compiled *v)
         return raise_error("TegulaError", err), -1;
     v->host = (HostKernel *)fn;
     v->jit = jit;
+    const Stage *tir = binary_stage(&v->bin, "tir");
+    static const char atomic[] = "= atomic_rmw ";
+    v->has_atomics = tir && memmem(tir->data, tir->size, atomic, sizeof atomic - 1);
     return 0;
 }
 
@@ -229,6 +232,7 @@ host_run(Compiled *v, Call *c, const HostCode *code, const uint64_t *params,
                          .stray = stray,
                          .report = &report,
                          .program_ns = &v->program_ns,
+                         .locked_ns = v->has_atomics ? &v->locked_ns : NULL,
                          .assembly = jit_assembly(code->jit)};
     if (stray) {
         if (find_spans(v, c, stray->loads_are_fine, span))

@@ -266,8 +266,10 @@ struct Compiled {
     /* of the interpreter: InterpRun.externs, out of that code */
     void (*externs)(int32_t index, int64_t n, void *const *data);
     HostKernel *host;
-    int64_t program_ns;        /* pool.c: what a program took last time; 0: never run */
-    EmuCode *emu;              /* NULL until the first launch */
+    int64_t program_ns; /* pool.c: what a program took last time; 0: never run */
+    int64_t locked_ns;  /* pool.c: the same of one thread among many; 0: not known */
+    bool has_atomics;   /* host code: once it is linked */
+    EmuCode *emu;       /* NULL until the first launch */
     void *library, *cu_kernel; /* CUDA; NULL until the first launch */
     uint64_t prepared;         /* bit d: attributes are set on device d */
     int resident; /* blocks that a multiprocessor holds, where they are BLOCKS_IN_TURN */

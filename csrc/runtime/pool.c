@@ -26,6 +26,10 @@
  * alone has seen it, between two programs or where a program looks up. At most one job is alone, so a handler that
  * launches finds the one below it not alone.
  *
+ * A job with helpers and atomics begins alone, too: for the first WAKE_NS nobody would be woken. Then its own pace is
+ * compared with that of a thread among many, which an earlier launch has measured: locks and lines that go to and
+ * fro cost more than a few threads bring. Each launch that stays alone believes that number a little less.
+ *
  * After fork a child has the memory of the pool but none of its threads: the child's
  * handler forgets them, and the next run starts new ones. A job of another thread is half
  * done there, and stays so. One whose own caller forked, in a handler, ends (POLL_FORKED).
@@ -58,13 +62,16 @@ typedef struct Job {
     int64_t n_programs, chunk;
     size_t scratch_bytes;
     HostRun run;
-    CrashPlace place;     /* but for the program */
-    int64_t next;         /* atomic: first program nobody has taken */
-    int64_t began;        /* now_ns() of the caller */
-    int n_helpers;        /* workers that may take part */
-    int n_asleep;         /* of these the caller has not woken; the caller's */
-    bool may_be_alone;    /* no helpers */
-    int n_joined, n_left; /* under the lock: workers inside, workers done */
+    CrashPlace place;           /* but for the program */
+    int64_t next;               /* atomic: first program nobody has taken */
+    int64_t began;              /* now_ns() of the caller */
+    int n_helpers;              /* workers that may take part */
+    int n_asleep;               /* of these the caller has not woken; the caller's */
+    bool may_be_alone;          /* no helpers, so far */
+    int64_t *locked_ns;         /* HostLaunch's; NULL: no atomics */
+    int64_t n_own;              /* programs of the caller, so far */
+    int64_t shared_at, n_alone; /* ns, and n_own, when helpers came in late; 0 */
+    int n_joined, n_left;       /* under the lock: workers inside, workers done */
 } Job;
 
 typedef struct Scratch {
@@ -259,6 +266,8 @@ run_some(Job *j, int64_t i, int64_t end, char *scratch)
     crash_enter(before);
 }
 
+static void *worker(void *arg);
+
 static int64_t
 now_ns(void)
 {
@@ -279,6 +288,53 @@ wake(Job *j, int n)
             pthread_cond_signal(&pool.wake);
 }
 
+/* Has the lock. Fewer threads than wanted is no error. */
+static void
+start_workers(int n)
+{
+    while (pool.n_workers < n) {
+        pthread_t t;
+        if (pthread_create(&t, NULL, worker, &pool.scratch[pool.n_workers + 1]))
+            return;
+        pthread_detach(t);
+        pool.n_workers++;
+    }
+}
+
+/* For all to see, of whom n are woken. */
+static void
+publish(Job *j, int n)
+{
+    pthread_mutex_lock(&pool.lock);
+    start_workers(j->n_helpers);
+    pool.job = j;
+    __atomic_fetch_add(&pool.ticket, 1, __ATOMIC_RELEASE);
+    wake(j, n);
+    pthread_mutex_unlock(&pool.lock);
+}
+
+/* Is a job that began alone to end so? One that waits for a program that nobody has begun slows down. */
+static bool
+stays_alone(Job *j)
+{
+    int64_t ns = now_ns() - j->began, n = j->n_own,
+            locked = __atomic_load_n(j->locked_ns, __ATOMIC_RELAXED);
+    if (!__atomic_load_n(&pool.has_many, __ATOMIC_RELAXED) &&
+        (ns < WAKE_NS || (n && locked / (j->n_helpers + 1) >= ns / n)))
+        return true;
+    be_one_of_many(j);
+    j->may_be_alone = false;
+    j->shared_at = j->began + ns, j->n_alone = n;
+    publish(j, j->n_helpers);
+    return false;
+}
+
+static bool
+starts_alone(Job *j)
+{
+    return j->may_be_alone && j->n_helpers && stays_alone(j);
+}
+
 /* The caller, between two chunks and in loops: it takes long, so all that may help are to. */
 static void
 wake_late(Job *j)
@@ -297,8 +353,10 @@ host_look(HostRun *r, Pace *p)
     bool is_caller = pthread_equal(pthread_self(), r->caller);
     Job *j = (Job *)((char *)r - offsetof(Job, run));
     be_one_of_many(j);
-    if (is_caller) /* in a job that is not shared nobody is asleep */
-        wake_late(j);
+    if (is_caller) { /* in a job that is not shared nobody is asleep */
+        if (!starts_alone(j))
+            wake_late(j);
+    }
     if (!poll_signals(is_caller ? r->poller : NULL, p))
         __atomic_store_n(&r->stop, 1, __ATOMIC_RELEASE);
     be_alone(j);
@@ -319,12 +377,14 @@ run_programs(Job *j, Scratch *s, bool is_caller)
                 return n;
             next = MIN(i + pace.left, end);
             pace.left -= (int32_t)(next - i);
-            n += next - i;
             run_some(j, i, next, s->at);
+            n += next - i;
+            if (is_caller)
+                j->n_own = n;
         }
         if (end == j->n_programs || __atomic_load_n(&j->run.stop, __ATOMIC_RELAXED))
             return n;
-        if (is_caller)
+        if (is_caller && !starts_alone(j))
             wake_late(j);
     }
 }
@@ -402,19 +462,6 @@ worker(void *arg)
     return NULL;
 }
 
-/* Has the lock. Fewer threads than wanted is no error. */
-static void
-start_workers(int n)
-{
-    while (pool.n_workers < n) {
-        pthread_t t;
-        if (pthread_create(&t, NULL, worker, &pool.scratch[pool.n_workers + 1]))
-            return;
-        pthread_detach(t);
-        pool.n_workers++;
-    }
-}
-
 /* Is this the child of a caller that forked? Then its helpers are not here, and the pool is no
  * longer its own. */
 static bool
@@ -465,24 +512,36 @@ measured(const Job *j, int64_t n_own, int64_t *program_ns)
     __atomic_store_n(program_ns, last ? MIN(ns, 2 * last) : ns, __ATOMIC_RELAXED);
 }
 
+/* What a program took this thread among others. */
+static void
+measure_locks(const Job *j, int64_t n_own)
+{
+    int64_t n = n_own - j->n_alone,
+            ns = __atomic_load_n(j->locked_ns, __ATOMIC_RELAXED);
+    if (j->may_be_alone)
+        ns -= ns / 64;
+    else if (j->shared_at && n > 0)
+        ns = MAX((now_ns() - j->shared_at) / n, 1);
+    __atomic_store_n(j->locked_ns, ns, __ATOMIC_RELAXED);
+}
+
 /* program_ns: what a program takes; relaxed atomic. */
 static void
 run_shared(Job *j, int64_t *program_ns)
 {
     j->began = now_ns();
     j->n_asleep = j->n_helpers;
-    int n = helpers_worth(j, __atomic_load_n(program_ns, __ATOMIC_RELAXED));
-    pthread_mutex_lock(&pool.lock);
-    start_workers(j->n_helpers);
-    pool.job = j;
-    __atomic_fetch_add(&pool.ticket, 1, __ATOMIC_RELEASE);
-    wake(j, n);
-    pthread_mutex_unlock(&pool.lock);
+    j->may_be_alone = j->locked_ns &&
+                      !__atomic_load_n(&pool.has_many, __ATOMIC_RELAXED);
+    if (!j->may_be_alone)
+        publish(j, helpers_worth(j, __atomic_load_n(program_ns, __ATOMIC_RELAXED)));
     int64_t n_own = work(j, &pool.scratch[0], true);
     if (is_orphan(j))
         return;
     if (n_own)
         measured(j, n_own, program_ns);
+    if (j->locked_ns)
+        measure_locks(j, n_own);
     pthread_mutex_lock(&pool.lock);
     pool.job = NULL; /* who has not joined finds nothing left to do */
     wait_for_helpers(j);
@@ -529,6 +588,7 @@ pool_run(const HostLaunch *launch, char err[ERR_TEXT])
                        .loads = launch->loads,
                        .stores = launch->stores},
              .n_helpers = threads - 1,
+             .locked_ns = launch->locked_ns,
              .may_be_alone = threads == 1};
     say_who_launches();
     if (!__atomic_exchange_n(&pool.is_busy, 1, __ATOMIC_ACQUIRE)) {

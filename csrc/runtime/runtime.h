@@ -46,6 +46,7 @@ typedef struct HostLaunch {
                                     where the code does not check */
     struct PtxCache *assembly; /* jit_assembly's */
     int64_t *program_ns;   /* in and out: what a program takes; 0: not known. Or NULL */
+    int64_t *locked_ns;    /* the same of one thread among many; NULL: no atomics */
     struct Poller *poller; /* poll.h; NULL: nobody looks after signals */
 } HostLaunch;
 /* Runs all programs of the grid. Blocks until done. Survives fork: a child starts its own

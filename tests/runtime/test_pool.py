@@ -92,9 +92,16 @@ print("exact")
 """
 
 
-def test_launches_of_several_threads_add_to_the_same_numbers(tmp_path):
+@pytest.mark.parametrize("threads", [1, 3])
+def test_launches_of_several_threads_add_to_the_same_numbers(tmp_path, threads):
     """The first one may take no lock: the others wait until it has seen them."""
-    assert output_of(ALONE, tmp_path, 1) == "exact\n"
+    assert output_of(ALONE, tmp_path, threads) == "exact\n"
+
+
+def test_a_launch_that_begins_alone_is_shared(tmp_path):
+    """After a while helpers come in, and whether they do the next time depends on its pace."""
+    source = ALONE.replace("range(2)", "range(0)")
+    assert output_of(source, tmp_path, 3) == "exact\n"
 
 
 ONE_THREAD = """
