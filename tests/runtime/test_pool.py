@@ -99,7 +99,7 @@ def test_launches_of_several_threads_add_to_the_same_numbers(tmp_path, threads):
 
 
 def test_a_launch_that_begins_alone_is_shared(tmp_path):
-    """After a while helpers come in, and whether they do the next time depends on its pace."""
+    """After a while helpers come in; whether they do the next time depends on its pace."""
     source = ALONE.replace("range(2)", "range(0)")
     assert output_of(source, tmp_path, 3) == "exact\n"
 
