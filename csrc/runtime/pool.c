@@ -600,6 +600,8 @@ pool_run(const HostLaunch *launch, char err[ERR_TEXT])
             __atomic_store_n(&pool.is_busy, 0, __ATOMIC_RELEASE);
     } else {
         Scratch own = {0};
+        j.may_be_alone =
+            false; /* a handler's launch, inside of one that may have helpers */
         work(&j, &own, false);
         free(own.at);
     }
