@@ -532,7 +532,7 @@ first_wish(Wishes *s, const Op *o, int first)
     return weak;
 }
 
-/* Is v, perhaps after some arithmetic or a loop, a factor of a product? */
+/* Is v, perhaps after some arithmetic, a factor of a product, or what a loop carries on? */
 static bool
 is_factor(const Val *v, int *budget)
 {
@@ -542,15 +542,15 @@ is_factor(const Val *v, int *budget)
         const Val *next = NULL;
         if (op_has(o, OPF_ELEM) && o->n_results == 1)
             next = result(o, 0);
-        if (o->op == OP_YIELD && loop->op == OP_FOR)
-            next = result(loop, i);
-        if ((o->op == OP_DOT && i < 2) || (next && is_factor(next, budget)))
+        if ((o->op == OP_YIELD && loop->op == OP_FOR) || (o->op == OP_DOT && i < 2) ||
+            (next && is_factor(next, budget)))
             return true;
     }
     return false;
 }
 
-/* In a chain of products what meets their sums lies as they do: it moves once, and not each sum. */
+/* In a chain of products, and in a loop that adds to what was loaded, what meets their sums lies as they do: it
+ * moves once, and not each sum. */
 static const Wish *
 elementwise_wish(Wishes *s, const Op *o)
 {
