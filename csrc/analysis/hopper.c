@@ -30,9 +30,8 @@
     "wgmma is for f16, bf16, tf32 and float8 summed as f32, f16 and float8 as f16, and for int8"
 
 enum {
-    GROUP = 2,      /* log2 of the warps of a warpgroup */
-    MAX_ACC = 128,  /* words of an accumulator in a thread */
-    MAX_ACCS = 192, /* of all that live at one time: more, and ptxas serialises them */
+    GROUP = 2,     /* log2 of the warps of a warpgroup */
+    MAX_ACC = 128, /* words of an accumulator in a thread */
     MAX_STEPS = 64
 };
 
@@ -79,8 +78,6 @@ refusal(const Func *f, const char *asked)
         return "the program is a cluster's";
     if (calls(f->body))
         return "ptxas does one wgmma at a time where functions are called";
-    if (acc_words(f->body) > MAX_ACCS && most_sum_words(f) > MAX_ACCS)
-        return "the accumulators leave no registers";
     return NULL;
 }
 
