@@ -83,8 +83,8 @@ static bool
 passes_open(const Op *o)
 {
     return o->op == OP_ASYNC_COPY || o->op == OP_ASYNC_COMMIT ||
-           o->op == OP_SHARED_VIEW || o->op == OP_EXPAND || o->op == OP_BROADCAST ||
-           is_plain_load(o) ||
+           o->op == OP_SHARED_VIEW || o->op == OP_SHARED_LOAD || o->op == OP_EXPAND ||
+           o->op == OP_BROADCAST || is_plain_load(o) ||
            (op_has(o, OPF_PURE) &&
             (op_has(o, OPF_ELEM) || !o->n_args || o->op == OP_SPLAT));
 }
