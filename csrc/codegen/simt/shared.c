@@ -299,14 +299,24 @@ sim_read_slot(Sim *s, const Op *o, const Type *smem, Lv slot)
         to[r] = sim_slot_reg(s, k, r);
 }
 
+/* Has o bytes of its own where those of the slots are? Their place lived to its last read as the text has it. */
+static bool
+takes_place_of(const Op *o, const Op *slots)
+{
+    const SharedPlace *k = o->place, *old = slots ? slots->place : NULL;
+    return k && old && k->at < old->at + old->bytes && old->at < k->at + k->bytes;
+}
+
 /* Is the slot that o reads still what it was when `user` asks? A copy or store in
  * between goes elsewhere, or threads would race, unless a barrier stands before it. */
 static bool
 stays_until(const Op *o, const Op *user)
 {
     bool barrier = false;
+    const Op *slots = arg(o, 0)->def;
     for (o = o->next; o != user; o = o->next) {
-        if (!o || o->n_regions || o->op == OP_SHARED_STORE || o->op == OP_ASYNC_WAIT)
+        if (!o || o->n_regions || o->op == OP_SHARED_STORE || o->op == OP_ASYNC_WAIT ||
+            takes_place_of(o, slots))
             return false;
         if (o->op == OP_ASYNC_COPY && barrier)
             return false;
