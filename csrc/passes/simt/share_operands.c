@@ -211,12 +211,12 @@ has_come(const Op *store, Op *at)
     return o && has_barrier;
 }
 
-/* o moves a block to other threads that lies in shared memory. */
+/* o moves a block that lies in shared memory to other threads, by way of other bytes of it. */
 static void
 read_again(Share *s, Op *o)
 {
     const Op *store = map_get(&s->stores, arg(o, 0), 0);
-    if (!store)
+    if (!store || !scratch_of(s->f, o, INT32_MAX).bytes)
         return;
     sink_casts(o);
     Op *at = first_user(o);
