@@ -211,19 +211,21 @@ has_come(const Op *store, Op *at)
     return o && has_barrier;
 }
 
-/* o moves a block that lies in shared memory to other threads, by way of other bytes of it. */
+/* o moves a block that lies in shared memory to other threads, by way of other bytes of it. Words of 32 bits lie
+ * along K, as tensor cores want them, where threads that read them meet in banks. */
 static void
 read_again(Share *s, Op *o)
 {
     const Op *store = map_get(&s->stores, arg(o, 0), 0);
-    if (!store || !scratch_of(s->f, o, INT32_MAX).bytes)
+    const Type *t = result(o, 0)->type;
+    if (!store || ty_bytes(t) > 2 || !scratch_of(s->f, o, INT32_MAX).bytes)
         return;
     sink_casts(o);
     Op *at = first_user(o);
     if (!at || !has_come(store, at))
         return;
     Build b = {.f = s->f, .block = o->block, .before = at, .loc = o->loc};
-    const Type *of = arg(store, 0)->type, *t = result(o, 0)->type;
+    const Type *of = arg(store, 0)->type;
     bool is_a = at->op == OP_DOT && arg(at, 1)->type->slots && ty_bytes(t) == 2 &&
                 ir_has_one_use(result(o, 0)) && arg(at, 0) == result(o, 0);
     Val *from[] = {arg(store, 0), arg(store, 1)}, *v;
