@@ -58,13 +58,17 @@ def in_a_loop_of(x, y, n):
 
 
 @tegula.jit
-def of_words(x_ptr, y_ptr, o_ptr, N: tl.constexpr, D: tl.constexpr):
+def of_words(
+    x_ptr, y_ptr, o_ptr, N: tl.constexpr, D: tl.constexpr, AGAIN: tl.constexpr
+):
     at = tl.arange(0, N)[:, None] * D + tl.arange(0, D)[None, :]
     x = tl.load(x_ptr + at)
     y = tl.load(y_ptr + at)
     s = tl.dot(x, tl.trans(y))
     o = tl.dot(s, y)
     o += tl.dot(s, x)
+    if AGAIN:
+        o += tl.dot(s + s, y)
     tl.store(o_ptr + at, o)
 
 
@@ -132,16 +136,17 @@ def test_in_a_loop(stages, hopper):
     )
 
 
-@pytest.mark.parametrize("n,d,shared", [(64, 128, True), (64, 64, False)])
-def test_operands_of_warps_that_would_spill(n, d, shared):
-    """64 x 128 words are 256 of each thread, and more than it has."""
+@pytest.mark.parametrize("again", [True, False])
+def test_operands_of_warps_that_would_spill(again):
+    """64 x 128 words are 256 of each thread, and live while others are multiplied."""
+    n, d = 64, 128
     x, y = signs(5, n, d).astype(np.float32), signs(6, n, d).astype(np.float32)
     o = simulated.put(np.full((n, d), np.nan, np.float32), TARGET)
     there = [simulated.put(a, TARGET) for a in (x, y)]
-    c = of_words[(1,)](*there, o, N=n, D=d, num_warps=4, hopper="1")
+    c = of_words[(1,)](*there, o, N=n, D=d, AGAIN=again, num_warps=4, hopper="1")
     s = x.astype(float) @ y.T
-    np.testing.assert_array_equal(o.numpy(), s @ y + s @ x)
-    assert ("shared_load" in c.asm["simt"]) == shared
+    np.testing.assert_array_equal(o.numpy(), (1 + 2 * again) * (s @ y) + s @ x)
+    assert ("shared_load" in c.asm["simt"]) == again
 
 
 @pytest.mark.parametrize("warps", [4, 8])

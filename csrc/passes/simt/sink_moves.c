@@ -10,8 +10,8 @@
  * of a product has all rows of its right operand, the copy takes more registers than the block itself; and the
  * moves of other blocks have barriers, over which ptxas keeps what has been read.
  *
- * What is moved is all of the operand at one time. Where a thread would spill, a large one is stored in a place
- * that lasts, out of which the product reads what each of its steps wants, word by word:
+ * What is moved is all of the operand at one time. Where a thread would spill, a large one that lives over other
+ * products is stored in a place that lasts, out of which the product reads what each of its steps wants, word by word:
  *
  *     %b = convert_layout %x         shared_store %a, 0, %x
  *     ..                         =>  ..
@@ -26,9 +26,7 @@
 #include "passes/simt/pipeline.h"
 #include "passes/simt/shared.h"
 
-enum {
-    MAX_WORDS = 350
-}; /* as the text counts them: the assembler reads an operand as it goes */
+enum { MAX_WORDS = 230 /* of a thread, beside addresses */ };
 
 static int
 n_regs(const Val *v)
@@ -57,16 +55,24 @@ first_user(Func *f, const Op *o)
     return at;
 }
 
+/* Does the large operand live while others are multiplied? One that goes to the next product alone the assembler
+ * reads as it goes: on an H100 two products of 64x64 by 64x128 words took 84 us so, and 112 out of a place. */
 static bool
-is_large(const Val *v)
+is_kept_large(const Val *v)
 {
     enum { MANY = 64 };
+    bool is_kept = false;
     if (ty_bytes(v->type) < 2 || v->type->rank != 2)
         return false;
-    for (const Use *u = v->uses; u; u = u->next)
+    for (const Use *u = v->uses; u; u = u->next) {
         if (u->user->op != OP_DOT)
             return false;
-    return ty_bits(v->type) << n_regs(v) >= 32 * MANY;
+        const Op *o = v->def->next, *at = ir_op_in(v->def->block, u->user);
+        while (o != at && o->op != OP_DOT && o->op != OP_MMA_START && !o->n_regions)
+            o = o->next;
+        is_kept |= o != u->user;
+    }
+    return is_kept && ty_bits(v->type) << n_regs(v) >= 32 * MANY;
 }
 
 /* What the function has of shared memory if all that it keeps there lived at one time. */
@@ -130,6 +136,6 @@ pass_sink_moves(Func *f)
         return;
     int64_t room = shared_memory_limit(&f->c->opt.target) - bytes_at_once(f);
     for (int i = 0; i < moves.n; i++)
-        if (is_large(result(moves.at[i], 0)))
+        if (is_kept_large(result(moves.at[i], 0)))
             share_move(f, moves.at[i], &room);
 }
