@@ -218,6 +218,9 @@ enum { OTHERS_OF_SUMS = 40 };
 int hopper_blocks(const Func *f, int warps, int words, int64_t shared);
 /* The same of so many registers in all. */
 int hopper_blocks_of(const Func *f, int warps, int words, int64_t shared);
+/* Would a multiprocessor hold fewer of the launch's programs with room for `few` blocks than with room for
+ * `more`? Where that depends on the launch it is asked, in powers of two. */
+bool hopper_holds_fewer(Func *f, int few, int more);
 /* Clocks that a multiprocessor's tensor cores take for the products of block b, at least 1. */
 int64_t product_clocks(const Block *b);
 

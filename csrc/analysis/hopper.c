@@ -281,6 +281,17 @@ hopper_blocks(const Func *f, int warps, int words, int64_t shared)
     return hopper_blocks_of(f, warps, words + OTHERS, shared);
 }
 
+bool
+hopper_holds_fewer(Func *f, int few, int more)
+{
+    unsigned fact = GRID_FEW;
+    if (few >= more || few < 1)
+        return few < more;
+    for (int k = 2; k <= few && fact != GRID_16; k *= 2)
+        fact = fact == GRID_FEW ? GRID_2 : fact << 1;
+    return !hopper_grid_is(f, fact);
+}
+
 int64_t
 product_clocks(const Block *b)
 {

@@ -333,7 +333,7 @@ blocks_lost(Func *f)
     bool is_less = n.with < 2 ? n.without > 1
                               : is_chained && f->team_warps == WARPGROUP &&
                                     lost > n.without * copies;
-    if (!is_less || hopper_grid_is(f, GRID_FEW))
+    if (!is_less || !hopper_holds_fewer(f, n.with, n.without))
         return NULL;
     return str_printf(
         f->c->arena,
@@ -349,7 +349,7 @@ blocks_lost(Func *f)
 static bool
 has_company(Func *f)
 {
-    return some_blocks(f).without > 1 && !hopper_grid_is(f, GRID_FEW);
+    return hopper_holds_fewer(f, 1, some_blocks(f).without);
 }
 
 typedef struct Made {

@@ -182,10 +182,8 @@ blocks_of_loop(const Chip *chip, const Func *f, const Op *loop, int64_t threads,
 static int64_t
 at_most_grid(Func *f, int64_t n, int64_t threads)
 {
-    for (unsigned fact = GRID_2, k = 2; fact <= GRID_16; fact <<= 1, k <<= 1)
-        if (k * threads == MANY_THREADS)
-            return n > k && hopper_grid_is(f, fact) ? k : n;
-    return n;
+    int64_t k = MANY_THREADS / threads;
+    return k < 2 || hopper_holds_fewer(f, (int)k, (int)n) ? n : MIN(n, k);
 }
 
 static int64_t

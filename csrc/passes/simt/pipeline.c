@@ -469,8 +469,9 @@ slot_costs_blocks(const Pipe *p, int stages)
     int words = loop_pressure(p->loop);
     int64_t made = made_bytes(p->body),
             bytes = p->invariant + made + stages * all_slots(p);
-    return hopper_blocks(p->f, p->f->team_warps, words, bytes + made + all_slots(p)) <
-           hopper_blocks(p->f, p->f->team_warps, words, bytes);
+    return hopper_holds_fewer(
+        p->f, hopper_blocks(p->f, p->f->team_warps, words, bytes + made + all_slots(p)),
+        hopper_blocks(p->f, p->f->team_warps, words, bytes));
 }
 
 /* The products of how many iterations may still read their slots when copies begin to
@@ -524,8 +525,8 @@ choose_distance(Pipe *p, int stages)
     p->ahead = distance(p, stages);
 }
 
-/* Optional streams stay where as many blocks of threads share a multiprocessor then, and as far
- * ahead as that allows. With few programs there is one on each. */
+/* Optional streams stay where a multiprocessor holds as many of the launch's programs then, and as far
+ * ahead as that allows. */
 static void
 choose_streams(Pipe *p, int stages)
 {
@@ -538,13 +539,10 @@ choose_streams(Pipe *p, int stages)
     if (must.n_streams == p->n_streams)
         return;
     choose_distance(&must, stages);
-    int blocks = blocks_of(&must), most = p->ahead;
-    while (p->ahead > 1 && blocks_of(p) < blocks)
+    int blocks = blocks_of(&must);
+    while (p->ahead > 0 && hopper_holds_fewer(p->f, blocks_of(p), blocks))
         p->ahead--;
-    if (p->ahead > 0 && blocks_of(p) >= blocks)
-        return;
-    p->ahead = most;
-    if (most > 0 && hopper_plan(p->f).has_maps && hopper_grid_is(p->f, GRID_FEW))
+    if (p->ahead > 0)
         return;
     for (int i = 0; i < p->n_streams; i++)
         if (p->stream[i].is_optional)

@@ -58,6 +58,15 @@ room(const SharedWalk *w, const InUse *u)
     return MAX(0, p->limit - end);
 }
 
+/* The blocks that share a multiprocessor with places up to `end`. */
+static int
+n_blocks(const Func *f, int end)
+{
+    const Chip *chip = chip_of(f->c->opt.target.sm);
+    return (int)MIN(chip_blocks_by_shared(chip, end),
+                    chip->threads / (32 * block_warps(f)));
+}
+
 /* A few bytes that nobody reads any more cost less than a barrier, but not a block of a multiprocessor. Many
  * are taken from the cache: attention's gradients by 64x64, D = 128, with 16 KB more had 539 TFLOP/s on an
  * H100, without 581. */
@@ -68,9 +77,8 @@ find_place(const SharedWalk *w, const InUse *u, int size, int align)
     const Placing *p = w->data;
     int fresh = find_gap(u, size, align, true), least = find_gap(u, size, align, false),
         end = MAX(p->end, fresh + size), least_end = MAX(p->end, least + size);
-    const Chip *chip = chip_of(w->f->c->opt.target.sm);
-    bool is_few = end - p->end <= FEW && chip_blocks_by_shared(chip, end) ==
-                                             chip_blocks_by_shared(chip, least_end),
+    bool is_few = end - p->end <= FEW && !hopper_holds_fewer(w->f, n_blocks(w->f, end),
+                                                             n_blocks(w->f, least_end)),
          fits = end <= p->limit && (end <= MAX(SOFT_LIMIT, p->end) || is_few);
     return fits ? fresh : least;
 }

@@ -350,13 +350,13 @@ slots_least(const Rings *w, const Ring *r)
     return LEAST_SLOTS;
 }
 
-/* Two blocks on a multiprocessor? What is stored lies where others have worked. */
-static bool
-two_fit(const Rings *w, int64_t others)
+/* What is stored lies where others have worked. */
+static int
+blocks_of(const Rings *w, int64_t others)
 {
     Func *f = w->f;
     return hopper_blocks(f, f->team_warps, (int)acc_words(f->body),
-                         slot_bytes(w) + others) > 1;
+                         slot_bytes(w) + others);
 }
 
 /* Takes one slot from those that have the most. False: nobody has two. */
@@ -397,11 +397,11 @@ deal_slots(Rings *w)
                    MIN(stage, scratch);
     bool is_alone = roles_plan(f).regs, is_pair = !is_alone && is_chained(f);
     deal(w, slots_needed);
-    if (is_pair && !two_fit(w, others))
+    if (is_pair && blocks_of(w, others) < 2)
         deal(w, slots_least);
     if (hopper_plan(f).slots) {
         deal(w, slots_asked);
-    } else if (is_alone || !two_fit(w, others) || hopper_grid_is(f, GRID_FEW)) {
+    } else if (is_alone || !hopper_holds_fewer(f, 1, blocks_of(w, others))) {
         deal(w, slots_alone);
     } else if (is_pair && !f->c->opt.maxnreg) {
         f->min_blocks = 2;
