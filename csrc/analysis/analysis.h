@@ -379,6 +379,7 @@ typedef struct AxisStep {
     InDim in;
     int bit;   /* of that input */
     Col basis; /* its distance in the flat index */
+    int part; /* 0, or a register bit, as a mask: of two lanes each takes half of the results */
 } AxisStep;
 
 /* The bits along the axis of a REDUCE or SCAN, which lie in registers, lanes and warps. */
@@ -391,10 +392,18 @@ typedef struct Axis {
         is_for_one; /* only thread 0 wants the results: they are numbers to be stored */
     uint32_t
         reg_left; /* register bits not combined yet: live registers have only those */
-    uint32_t lane_axis, warp_axis; /* masks of the bits along the axis */
+    uint32_t lane_axis,
+        warp_axis; /* masks of the bits along the axis whose results are the same */
     AxisStep step[MAX_BITS];
     int n_steps;
 } Axis;
+/* The layout of what a reduction of l along axis gives, if lanes that would have the same results part them:
+ *
+ *     lane 0   a b c d      a0 + a1, b0 + b1      a        A step hands over half of what is left: V results
+ *     lane 1   a b c d      c0 + c1, d0 + d1      c        of 32 lanes take V - 1 shuffles, and 5 V otherwise.
+ *
+ * Registers' highest bits become lanes', which go on by the axis' lowest ones. NULL: there is nothing to part. */
+const Layout *axis_parted(Comp *c, const Layout *l, int axis);
 /* Steps from the axis' lowest bit up or, if by_kind, registers, then lanes, then warps. */
 Axis axis_open(const Op *o);
 void axis_sort(Axis *k, bool by_kind);

@@ -58,6 +58,63 @@ axis_sort(Axis *k, bool by_kind)
         }
 }
 
+/* The bits of `in` along axis or, if off, those that are not; from the lowest basis up. */
+static int
+bits_of(const Layout *l, InDim in, int axis, bool off, int *bit)
+{
+    uint32_t moves = layout_moves(l, in, axis);
+    int n = 0;
+    for (int i = 0; i < l->n[in]; i++) {
+        if (!l->basis[in][i] || (moves >> i & 1) == off)
+            continue;
+        int at = n++;
+        for (; at > 0 && l->basis[in][bit[at - 1]] > l->basis[in][i]; at--)
+            bit[at] = bit[at - 1];
+        bit[at] = i;
+    }
+    return n;
+}
+
+/* Lane bit lane[i] parts what register bit reg[i] tells apart; how many do. */
+static int
+parting(const Layout *l, int axis, int *lane, int *reg)
+{
+    int all[MAX_BITS], n_lanes = bits_of(l, IN_LANE, axis, false, lane),
+                       n_regs = bits_of(l, IN_REG, axis, true, all),
+                       n = l->n[IN_BLOCK] ? 0 : MIN(n_lanes, n_regs);
+    memcpy(reg, all + n_regs - n, (size_t)n * sizeof *reg);
+    return n;
+}
+
+const Layout *
+axis_parted(Comp *c, const Layout *l, int axis)
+{
+    int lane[MAX_BITS], reg[MAX_BITS], n = parting(l, axis, lane, reg);
+    Layout r = *layout_slice(c, l, axis);
+    for (int i = 0; i < n; i++) {
+        r.basis[IN_LANE][lane[i]] = r.basis[IN_REG][reg[i]];
+        r.basis[IN_REG][reg[i]] = 0;
+    }
+    return n ? layout_dedup_regs(c, layout_intern(c, &r)) : NULL;
+}
+
+/* Do o's results lie so? Its steps say then which. */
+static void
+note_parting(Axis *k, int axis)
+{
+    Comp *c = k->o->block->func->c;
+    const Layout *l = k->o->n_results ? result(k->o, 0)->type->layout : NULL;
+    int lane[MAX_BITS], reg[MAX_BITS], n = parting(k->l, axis, lane, reg);
+    if (k->o->op != OP_REDUCE || !l || !n || l != axis_parted(c, k->l, axis))
+        return;
+    for (int i = 0; i < k->n_steps; i++)
+        for (int j = 0; j < n && k->step[i].in == IN_LANE; j++)
+            if (k->step[i].bit == lane[j]) {
+                k->step[i].part = 1 << reg[j];
+                k->lane_axis &= ~(1u << lane[j]);
+            }
+}
+
 Axis
 axis_open(const Op *o)
 {
@@ -70,11 +127,12 @@ axis_open(const Op *o)
         uint32_t moves = layout_moves(k.l, (InDim)in, axis);
         for (int i = 0; i < k.l->n[in]; i++)
             if (moves >> i & 1)
-                k.step[k.n_steps++] = (AxisStep){(InDim)in, i, k.l->basis[in][i]};
+                k.step[k.n_steps++] = (AxisStep){(InDim)in, i, k.l->basis[in][i], 0};
     }
     k.lane_axis = layout_moves(k.l, IN_LANE, axis);
     k.warp_axis = layout_moves(k.l, IN_WARP, axis);
     k.reg_left = (uint32_t)k.n_regs - 1;
+    note_parting(&k, axis);
     return k;
 }
 

@@ -18,6 +18,8 @@ combine_registers(Axis *k)
     for (int i = 0; k->step[i].in != IN_WARP; i++)
         if (k->step[i].in == IN_REG)
             k->reg_left &= ~(1u << k->step[i].bit);
+        else
+            k->reg_left &= ~(uint32_t)k->step[i].part;
 }
 
 static int

@@ -6,6 +6,8 @@
  *     register bit    combine(v[r], v[r | bit])               in the thread
  *     lane bit        combine(v, shuffle_xor(v, bit))         all lanes get the result; where the
  *                     region is no commutative op, that of the lowest is dealt to them in the end
+ *                     A bit that parts results hands over half of them: the lanes with 0 go on
+ *                     with the lower registers, the others with the higher (axis_parted)
  *     warp bits       one element a warp to shared memory; one barrier; every warp then
  *                     combines all of them by itself, so that no second barrier is needed.
  *                     The first warp does it alone for a number that is only stored.
@@ -45,6 +47,31 @@ reduce_lane_bit(Across *k, int bit, Lv *x, Lv *y)
     across_combine(k, x, y, x);
 }
 
+/* Each of two lanes hands over the results that the other goes on with. */
+static void
+part_lane_bit(Across *k, const AxisStep *step, Lv *x, Lv *y)
+{
+    Sim *s = k->s;
+    Ll *l = s->l;
+    Lv is_low = sim_all_clear(s, 1u << step->bit);
+    k->x.reg_left &= ~(uint32_t)step->part;
+    for (int r = 0; r < k->x.n_regs; r++) {
+        if (!across_is_live(k, r))
+            continue;
+        for (int i = 0; i < k->x.n; i++) {
+            Lv low = k->v[i][r], high = k->v[i][r | step->part];
+            Lv mine = LLVMBuildSelect(l->b, is_low, low, high, ""),
+               give = LLVMBuildSelect(l->b, is_low, high, low, ""),
+               got = sim_shuffle_xor(s, arg(k->x.o, i)->type, give, 1 << step->bit);
+            bool any = k->x.is_commutative;
+            x[i] = any ? mine : LLVMBuildSelect(l->b, is_low, mine, got, "");
+            y[i] = any ? got : LLVMBuildSelect(l->b, is_low, got, mine, "");
+        }
+        across_combine(k, x, y, x);
+        across_put(k, r, x);
+    }
+}
+
 /* Lanes that differ in the bits take x of the lowest among them: each of them had another left
  * operand, and a region that is not commutative by itself (two NaNs) may tell them apart. */
 static void
@@ -69,13 +96,17 @@ crosses_warps(const Across *k)
 static void
 reduce_lanes(Across *k, Lv *x, Lv *y)
 {
-    for (int i = 0; i < k->x.n_steps; i++)
-        for (int r = 0; r < k->x.n_regs && k->x.step[i].in == IN_LANE; r++)
+    for (int i = 0; i < k->x.n_steps; i++) {
+        const AxisStep *step = &k->x.step[i];
+        if (step->part)
+            part_lane_bit(k, step, x, y);
+        for (int r = 0; r < k->x.n_regs && step->in == IN_LANE && !step->part; r++)
             if (across_is_live(k, r)) {
                 across_get(k, r, x);
-                reduce_lane_bit(k, k->x.step[i].bit, x, y);
+                reduce_lane_bit(k, step->bit, x, y);
                 across_put(k, r, x);
             }
+    }
     for (int r = 0; r < k->x.n_regs && !crosses_warps(k); r++)
         if (across_is_live(k, r)) {
             across_get(k, r, x);
@@ -448,12 +479,16 @@ sim_reduce(Sim *s, const Op *o)
 {
     Across k = across_open(s, o, true);
     across_check(&k);
-    const Layout *sliced =
-        layout_dedup_regs(s->c, layout_slice(s->c, k.x.l, (int)ir_attr(o, ATTR_AXIS)));
-    for (int i = 0; i < o->n_results; i++)
-        if (result(o, i)->type->rank && result(o, i)->type->layout != sliced)
-            sim_bad_layout(s, o);
+    int axis = (int)ir_attr(o, ATTR_AXIS);
     bool in_chunks = is_big(s->f, arg(o, 0));
+    const Layout *sliced = layout_dedup_regs(s->c, layout_slice(s->c, k.x.l, axis)),
+                 *parted = in_chunks ? NULL : axis_parted(s->c, k.x.l, axis);
+    for (int i = 0; i < o->n_results; i++) {
+        const Type *t = result(o, i)->type;
+        if (t->rank && ((t->layout != sliced && t->layout != parted) ||
+                        t->layout != result(o, 0)->type->layout))
+            sim_bad_layout(s, o);
+    }
     if (in_chunks)
         reduce_chunks(&k);
     else

@@ -11,6 +11,8 @@
  * needs and cannot or should not compute again. chunk_dims.c chooses the dim to cut along,
  * chunk_levels.c the loop for each op, chunk_loops.c what is kept, and it builds the loops.
  *
+ * Results that lanes part between them (reduced_layouts.c) are moved to be so where that helps to cut.
+ *
  * Where one big value cannot be cut (a loop carries it, a scan or a gather goes along every dim, it
  * is sorted, printed or in assembly), none is. Then a kernel of MAX_WORDS words or more
  * has loops over chunks of registers that codegen makes (codegen/simt/local.c), because as straight
@@ -19,6 +21,7 @@
  *     func @f(..) {    =>    func @f(..) chunks 32 {
  */
 #include "passes/simt/chunk.h"
+#include "passes/simt/layouts.h"
 
 enum {
     CUT_WORDS = 240,    /* of a thread's 255 registers: from here on some would spill */
@@ -106,9 +109,48 @@ cut(Func *f, bool as_one_loop)
     return false;
 }
 
+/* ---- results that lanes part --------------------------------------------------------- */
+
+typedef VEC(Op *) Moves;
+
+/* Reductions of big blocks are taken slice by slice or chunk by chunk, and give all results to every lane: *moves
+ * part them (reduced_layouts.c). */
+static void
+have_whole(Func *f, Moves *moves)
+{
+    EACH_OP(o, f->body)
+        for (int i = 0; o->op == OP_REDUCE && i < o->n_results; i++) {
+            Val *v = result(o, i);
+            const Type *t = v->type, *x = arg(o, 0)->type;
+            int axis = (int)ir_attr(o, ATTR_AXIS);
+            if (!t->rank || !has_many_registers(arg(o, 0)) ||
+                t->layout != axis_parted(f->c, x->layout, axis))
+                continue;
+            Build b = {.f = f, .block = o->block, .before = o->next, .loc = o->loc};
+            v->type = ty_with_layout(f->c, t, layouts_slice(f->c, x->layout, axis));
+            Val *parted = ir_op1(&b, OP_CONVERT, 1, &v, t);
+            ir_replace(v, parted);
+            ir_set_arg(parted->def, 0, v);
+            PUSH(f->c->arena, moves, parted->def);
+        }
+}
+
+static void
+have_parted(Moves *moves)
+{
+    for (int i = 0; i < moves->n; i++) {
+        Op *move = moves->at[i];
+        Val *v = arg(move, 0);
+        v->type = result(move, 0)->type;
+        ir_replace(result(move, 0), v);
+        ir_erase(move);
+    }
+}
+
 void
 pass_chunk(Func *f)
 {
+    Moves moves = {0};
     check_threads(f);
     bool has_acc = has_dot(f->body);
     int64_t words = most_live_words(f);
@@ -116,9 +158,17 @@ pass_chunk(Func *f)
      * by 1 warp ran at 0.67 of Triton's speed. Before there were clusters for long rows, such code
      * spills: softmax of 32768 by 4 warps. */
     bool as_one_loop = words < MAX_WORDS && f->c->opt.target.sm >= 90;
-    if (words >= CUT_WORDS && !has_acc && !f->log2_ctas && cut(f, as_one_loop))
-        return;
+    if (words >= CUT_WORDS && !has_acc && !f->log2_ctas) {
+        if (cut(f, as_one_loop))
+            return;
+        have_whole(f, &moves);
+        if (moves.n && cut(f, as_one_loop))
+            return;
+        have_parted(&moves);
+    }
     if (words >= (has_acc ? MAX_DOT_WORDS : MAX_WORDS) ||
-        kernel_code_size(f) >= (has_acc ? MAX_CODE : MAX_STRAIGHT_CODE))
+        kernel_code_size(f) >= (has_acc ? MAX_CODE : MAX_STRAIGHT_CODE)) {
+        have_whole(f, &moves);
         f->chunk_bits = bits_for(count_big(f->body));
+    }
 }

@@ -209,6 +209,27 @@ sum_groups(Sum *s, Build *b, Val *v, bool in_thread)
     return v;
 }
 
+/* total, whose last lanes part it where it is to lie so. */
+static Val *
+parted_as(Sum *s, Val *total, const Layout *l)
+{
+    const Op *last = total->def;
+    const Layout *x = arg(last, 0)->type->layout;
+    if (total->type->rank && axis_parted(s->c, x, (int)ir_attr(last, ATTR_AXIS)) == l)
+        total->type = ty_with_layout(s->c, total->type, l);
+    return total;
+}
+
+/* v, moved if it does not lie as l says. */
+static Val *
+moved(Sum *s, Build *b, Val *v, const Layout *l)
+{
+    const Type *t = v->type;
+    return !t->rank || t->layout == l
+               ? v
+               : ir_op1(b, OP_CONVERT, 1, &v, ty_with_layout(s->c, t, l));
+}
+
 /* c, of the total's shape, in the shape and layout of its parts. */
 static Val *
 spread_part(Sum *s, Build *b, Val *c, const Type *parts)
@@ -217,6 +238,7 @@ spread_part(Sum *s, Build *b, Val *c, const Type *parts)
     if (!c->type->rank)
         return ir_op1(b, OP_SPLAT, 1, &c, t);
     int n = t->rank - c->type->rank;
+    c = moved(s, b, c, layouts_slice(s->c, arg(s->reduce, 0)->type->layout, s->axis));
     for (int i = 0; i < n; i++) {
         int32_t shape[MAX_RANK];
         const Type *was = c->type;
@@ -233,12 +255,13 @@ spread_part(Sum *s, Build *b, Val *c, const Type *parts)
 }
 
 /* What a thread's layout has along dims that were only expanded is no move: the lanes of
- * parts must agree with those of the total. */
+ * parts must agree with those of the total, or part it. */
 static bool
 lanes_agree(Sum *s, const Type *total)
 {
     const Layout *x = arg(s->reduce, 0)->type->layout;
-    return !total->rank || total->layout == layouts_slice(s->c, x, s->axis);
+    return !total->rank || total->layout == layouts_slice(s->c, x, s->axis) ||
+           total->layout == axis_parted(s->c, x, s->axis);
 }
 
 static void
@@ -247,6 +270,7 @@ rewrite(Sum *s)
     Op *loop = s->loop;
     Block *body = loop->regions[0];
     Val *carried = body->args[s->carried + 1], *whole = loop->results[s->carried];
+    const Layout *wanted = whole->type->layout;
     Build b = {.f = s->f, .block = body, .before = s->add, .loc = s->reduce->loc};
     Val *p = sum_groups(s, &b, apart(s, &b, arg(s->reduce, 0)), true);
     const Type *parts = p->type;
@@ -268,6 +292,7 @@ rewrite(Sum *s)
         .f = s->f, .block = loop->block, .before = loop->next, .loc = s->reduce->loc};
     Use *uses = whole->uses; /* those of now: the newest come first */
     Val *total = sum_groups(s, &after, whole, false);
+    total = moved(s, &after, parted_as(s, total, wanted), wanted);
     for (Use *u = uses, *next; u; u = next) {
         next = u->next;
         ir_set_arg(u->user, (int)(u - u->user->args), total);

@@ -1,5 +1,5 @@
-/* layouts.h: how assign_layouts chooses; wish_layouts.c is the choice, shape_layouts.c
- * what shape ops do to a layout. */
+/* layouts.h: how assign_layouts chooses; wish_layouts.c is the choice, reduced_layouts.c that of
+ * reductions, shape_layouts.c what shape ops do to a layout. */
 #ifndef TEGULA_LAYOUTS_H
 #define TEGULA_LAYOUTS_H
 
@@ -13,6 +13,9 @@ is_block(const Val *v)
 
 /* Layouts as values have them: registers never repeat an element. */
 const Layout *layouts_slice(Comp *c, const Layout *l, int axis);
+/* Of what o, a reduction, gives where its operands have l: lanes along the axis have the same results, or
+ * part them. */
+const Layout *layouts_reduced(Comp *c, const Op *o, const Layout *l);
 /* What the operand of expand_dims, broadcast, trans, reshape must have for o's result to
  * have layout l without a move; NULL: o is none of these. */
 const Layout *layouts_operand(Comp *c, const Op *o, const Layout *l);

@@ -857,8 +857,7 @@ look_at_op(Wishes *s, const Op *o)
     case OP_REDUCE:
         work_in(s, o, l = axis_layout(s, o));
         for (int i = 0; i < o->n_results; i++)
-            set_wish(s, o->results[i],
-                     layouts_slice(s->c, l, (int)ir_attr(o, ATTR_AXIS)), false);
+            set_wish(s, o->results[i], layouts_reduced(s->c, o, l), false);
         return;
     case OP_SCAN:
         work_in(s, o, l = axis_layout(s, o));
