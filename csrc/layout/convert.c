@@ -28,6 +28,21 @@ keep_dst_regs(Conv *v)
         }
 }
 
+/* Of the wavefronts of a warp. Lanes that read the same bytes read them at once: a value that one lane has,
+ * and all want, takes a shuffle, and of shared memory four come by one access. */
+static int
+shared_cost(const ConvPlan *p)
+{
+    enum { WAVE = 128, SLOTS = 4 };
+    int writers = LANE_BITS - __builtin_popcount(p->store_lane_skip),
+        readers = f2_rank(p->load_lane, LANE_BITS),
+        store = (1 << (writers + p->log2_store + p->log2_elem_bytes)) / WAVE,
+        load = (1 << (readers + p->log2_load + p->log2_elem_bytes)) / WAVE,
+        waves = p->n_stores * MAX(store, 1) + p->n_loads * MAX(load, 1);
+    return p->n_reps *
+           (waves * SLOTS + (p->warp_local ? WARP_BARRIER_COST : BARRIER_COST));
+}
+
 const ConvPlan *
 layout_plan(Comp *c, const Layout *src, const Layout *dst, int elem_bits)
 {
@@ -42,11 +57,14 @@ layout_plan(Comp *c, const Layout *src, const Layout *dst, int elem_bits)
     bool same_blocks = true;
     for (int i = 0; i < MAX_BITS; i++)
         same_blocks &= basis(src, IN_BLOCK, i) == basis(dst, IN_BLOCK, i);
-    if (same_blocks && convert_plan_warp(&v, p))
+    bool is_warps = same_blocks && convert_plan_warp(&v, p);
+    if (is_warps && p->kind == CONV_REGS)
         return p;
-    *p = empty;
-    convert_plan_shared(&v, p);
-    return p;
+    ConvPlan *q = NEW(c->arena, ConvPlan);
+    *q = empty;
+    convert_plan_shared(&v, q);
+    q->cost = shared_cost(q);
+    return is_warps && (!q->warp_local || p->cost <= q->cost) ? p : q;
 }
 
 int64_t

@@ -40,6 +40,8 @@ scatter(Col v, const int *at, int n)
     return s;
 }
 
+enum { BARRIER_COST = 64, WARP_BARRIER_COST = 24 };
+
 /* Registers or shuffles; false when that cannot be or costs more than shared memory. */
 bool convert_plan_warp(const Conv *v, ConvPlan *p);
 

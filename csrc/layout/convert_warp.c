@@ -33,7 +33,7 @@ enum { MAX_SHUFFLE_WORDS = 32 };
 
 /* In issue slots of an SM quarter: a shuffle, or 4 bytes per lane of shared memory, is
  * one wavefront of a unit that the four quarters share; a barrier is mostly latency. */
-enum { SHUFFLE_COST = 4, SELECT_COST = 1, SHARED_COST = 8, BARRIER_COST = 64 };
+enum { SHUFFLE_COST = 4, SELECT_COST = 1, SHARED_COST = 8 };
 
 typedef struct Warp {
     /* Where elements are: columns over src register bits (p) and lane bits (q). */
@@ -306,6 +306,6 @@ convert_plan_warp(const Conv *v, ConvPlan *p)
     }
     p->kind = CONV_SHUFFLE;
     int wide = v->elem_bits == 64 ? 2 : 1, words = p->n_words_dst * wide;
-    int cost = (p->n_shuffles * SHUFFLE_COST + n_selects(p) * SELECT_COST) * wide;
-    return words <= MAX_SHUFFLE_WORDS && cost <= words * SHARED_COST + BARRIER_COST;
+    p->cost = (p->n_shuffles * SHUFFLE_COST + n_selects(p) * SELECT_COST) * wide;
+    return words <= MAX_SHUFFLE_WORDS && p->cost <= words * SHARED_COST + BARRIER_COST;
 }

@@ -198,6 +198,7 @@ typedef enum ConvKind { CONV_NONE, CONV_REGS, CONV_SHUFFLE, CONV_SHARED } ConvKi
 
 typedef struct ConvPlan {
     ConvKind kind;       /* NONE: src and dst are the same layout */
+    int cost;            /* issue slots of a quarter of an SM, about */
     int n_src, n_dst;    /* registers of src and of dst */
     const int *dst_from; /* [n_dst] */
     const int *src_from; /* SHUFFLE and SHARED */

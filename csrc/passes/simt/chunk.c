@@ -111,12 +111,17 @@ cut(Func *f, bool as_one_loop)
 
 /* ---- results that lanes part --------------------------------------------------------- */
 
-typedef VEC(Op *) Moves;
+typedef struct Parted {
+    Val *v;
+    const Type *type;
+    Op *move; /* NULL: nobody wants it so */
+} Parted;
+typedef VEC(Parted) Parts;
 
-/* Reductions of big blocks are taken slice by slice or chunk by chunk, and give all results to every lane: *moves
- * part them (reduced_layouts.c). */
+/* Reductions of big blocks are taken slice by slice or chunk by chunk, and give all results to every lane, which a
+ * move parts (reduced_layouts.c). Who moved them back has what is whole. */
 static void
-have_whole(Func *f, Moves *moves)
+have_whole(Func *f, Parts *parts)
 {
     EACH_OP(o, f->body)
         for (int i = 0; o->op == OP_REDUCE && i < o->n_results; i++) {
@@ -131,26 +136,41 @@ have_whole(Func *f, Moves *moves)
             Val *parted = ir_op1(&b, OP_CONVERT, 1, &v, t);
             ir_replace(v, parted);
             ir_set_arg(parted->def, 0, v);
-            PUSH(f->c->arena, moves, parted->def);
+            for (Use *u = parted->uses, *next; u; u = next) {
+                next = u->next;
+                if (u->user->op != OP_CONVERT || result(u->user, 0)->type != v->type)
+                    continue;
+                ir_replace(result(u->user, 0), v);
+                ir_erase(u->user);
+            }
+            Op *move = parted->uses ? parted->def : NULL;
+            if (!move)
+                ir_erase(parted->def);
+            PUSH(f->c->arena, parts, ((Parted){v, t, move}));
         }
 }
 
 static void
-have_parted(Moves *moves)
+have_parted(Func *f, Parts *parts)
 {
-    for (int i = 0; i < moves->n; i++) {
-        Op *move = moves->at[i];
-        Val *v = arg(move, 0);
-        v->type = result(move, 0)->type;
-        ir_replace(result(move, 0), v);
-        ir_erase(move);
+    for (int i = 0; i < parts->n; i++) {
+        Parted *p = &parts->at[i];
+        const Op *o = p->v->def;
+        Build b = {.f = f, .block = o->block, .before = o->next, .loc = o->loc};
+        Val *whole = ir_op1(&b, OP_CONVERT, 1, &p->v, p->v->type);
+        p->v->type = p->type;
+        ir_replace(p->v, whole);
+        ir_set_arg(whole->def, 0, p->v);
+        if (p->move)
+            ir_replace(result(p->move, 0), p->v);
     }
+    ir_drop_unused(f->body, true);
 }
 
 void
 pass_chunk(Func *f)
 {
-    Moves moves = {0};
+    Parts parts = {0};
     check_threads(f);
     bool has_acc = has_dot(f->body);
     int64_t words = most_live_words(f);
@@ -159,16 +179,14 @@ pass_chunk(Func *f)
      * spills: softmax of 32768 by 4 warps. */
     bool as_one_loop = words < MAX_WORDS && f->c->opt.target.sm >= 90;
     if (words >= CUT_WORDS && !has_acc && !f->log2_ctas) {
+        have_whole(f, &parts);
         if (cut(f, as_one_loop))
             return;
-        have_whole(f, &moves);
-        if (moves.n && cut(f, as_one_loop))
-            return;
-        have_parted(&moves);
+        have_parted(f, &parts);
     }
     if (words >= (has_acc ? MAX_DOT_WORDS : MAX_WORDS) ||
         kernel_code_size(f) >= (has_acc ? MAX_CODE : MAX_STRAIGHT_CODE)) {
-        have_whole(f, &moves);
+        have_whole(f, &parts);
         f->chunk_bits = bits_for(count_big(f->body));
     }
 }

@@ -526,7 +526,9 @@ choose_distance(Pipe *p, int stages)
 }
 
 /* Optional streams stay where a multiprocessor holds as many of the launch's programs then, and as far
- * ahead as that allows. */
+ * ahead as that allows. Less than a warpgroup has too few warps to hide what it waits for: half of the blocks with copies
+ * are faster. A product of 2048^3 by 64x64x64 and 1 warp, whose left operand is scaled, on an H100: 205 us
+ * with 8 blocks, Triton 82 with 4. */
 static void
 choose_streams(Pipe *p, int stages)
 {
@@ -540,6 +542,8 @@ choose_streams(Pipe *p, int stages)
         return;
     choose_distance(&must, stages);
     int blocks = blocks_of(&must);
+    if (p->f->team_warps < WARPGROUP)
+        blocks = (blocks + 1) / 2;
     while (p->ahead > 0 && hopper_holds_fewer(p->f, blocks_of(p), blocks))
         p->ahead--;
     if (p->ahead > 0)

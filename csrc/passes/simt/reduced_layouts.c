@@ -67,16 +67,6 @@ words_of(const Type *t)
     return (ty_bytes(t) + 3) / 4;
 }
 
-/* What it costs to bring v from one layout to another. */
-static int
-move_cost(Comp *c, const Val *v, const Layout *from, const Layout *to)
-{
-    const ConvPlan *p = layout_plan(c, from, to, ty_bits(v->type));
-    int words = words_of(v->type);
-    return p->kind == CONV_SHARED ? words * SHARED * p->n_dst + BARRIER
-                                  : words * SHUFFLE * p->n_dst;
-}
-
 const Layout *
 layouts_reduced(Comp *c, const Op *o, const Layout *l)
 {
@@ -93,7 +83,9 @@ layouts_reduced(Comp *c, const Op *o, const Layout *l)
     for (int i = 0; i < o->n_results; i++) {
         const Val *v = result(o, i);
         words += words_of(v->type);
-        back += is_taken(v, &seen) ? 0 : move_cost(c, v, parted, sliced);
+        back += is_taken(v, &seen)
+                    ? 0
+                    : layout_plan(c, parted, sliced, ty_bits(v->type))->cost;
     }
     int step = SHUFFLE * words + 1, was = all * n_lanes * step,
         now = (all - left + left * (n_lanes - n_parts)) * step +
