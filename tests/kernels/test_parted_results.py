@@ -94,3 +94,42 @@ def test_shuffles() -> None:
     assert one.asm["ptx"].count("shfl.sync") == 31
     all_of_them = less_most.compile("*fp32:16", "*fp32:16", **options)
     assert all_of_them.asm["ptx"].count("shfl.sync") == 31
+
+
+@tegula.jit
+def recurrence(q, v, o, T, S: tl.constexpr, K: tl.constexpr, V: tl.constexpr):
+    at_q, at_v = q + tl.arange(0, K), v + tl.program_id(0) * V + tl.arange(0, V)
+    at_o = o + tl.program_id(0) * V + tl.arange(0, V)
+    h = tl.zeros([K, V], tl.float32)
+    for _ in range(T):
+        a, b = tl.load(at_q).to(tl.float32), tl.load(at_v).to(tl.float32)
+        h = h + a[:, None] * b[None, :]
+        tl.store(at_o, tl.sum(h * a[:, None], axis=0))
+        at_q += K
+        at_v += S
+        at_o += S
+
+
+@pytest.mark.parametrize(("k", "v", "warps"), ((32, 32, 1), (64, 64, 4), (128, 16, 2)))
+def test_recurrence(device: Any, rng: Any, k: int, v: int, warps: int) -> None:
+    """Rows whose pointers a loop moves are loaded as the block beside them wants them."""
+    t, s = 5, 2 * v
+    x, y = whole(rng, "float16", (t, k)), whole(rng, "float16", (t, s))
+    o, h, want = device.poison((t, s), np.float32), np.zeros((k, s)), []
+    for a, b in zip(x.astype(float), y.astype(float), strict=True):
+        h = h + a[:, None] * b[None, :]
+        want.append((h * a[:, None]).sum(0))
+    recurrence[(2,)](device.put(x), device.put(y), o, t, s, k, v, num_warps=warps)
+    np.testing.assert_array_equal(device.get(o), np.array(want, np.float32))
+
+
+def test_rows_are_loaded_as_they_are_wanted() -> None:
+    """32 numbers in each lane are four loads; where they lie apart, each lane loads one and they are moved."""
+
+    def code(k: int, v: int, warps: int) -> str:
+        return recurrence.compile("*bf16:16", "*bf16:16", "*fp32:16", "i32", K=k, V=v, S=128,
+                                  num_warps=warps, target="cuda:sm_90a").asm["ptx"]  # fmt: skip
+
+    near, far = code(32, 32, 1), code(64, 64, 4)
+    assert near.count("ld.global.v4") == 4 and "ld.shared" not in near
+    assert far.count("ld.global") == 2 and "ld.shared" in far

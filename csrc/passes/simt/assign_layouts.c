@@ -39,7 +39,8 @@
 
 enum {
     MAX_RELOADED = 16 << 10, /* bytes of a row that is loaded twice rather than moved */
-    ROW_BUDGET = 4,          /* ops on it that are done again besides */
+    MAX_ACCESSES = 8, /* of a thread, which cost more than a move and its barrier */
+    ROW_BUDGET = 4,   /* ops on it that are done again besides */
 };
 
 typedef struct Assign {
@@ -107,10 +108,10 @@ wishing(Assign *s, const Val *v)
     return origin ? origin : v;
 }
 
-/* A row or column that is loaded and can be again, little arithmetic included: the lines are
+/* A row or column that is loaded and can be again as l, little arithmetic included: the lines are
  * in the cache, and moving the values would cost a barrier. */
 static bool
-is_cheap_row(Assign *s, const Val *v, int *budget)
+is_cheap_row(Assign *s, const Val *v, const Layout *l, int *budget)
 {
     v = wishing(s, v);
     const Op *o = v->def;
@@ -123,13 +124,15 @@ is_cheap_row(Assign *s, const Val *v, int *budget)
     if (!o || !wishes_of(s->wishes, v) || n_long > 1 ||
         ty_numel(t) * ty_bits(t) / 8 > MAX_RELOADED)
         return false;
-    if (o->op == OP_LOAD ? ir_attr(o, ATTR_VOLATILE) : !is_simple(o))
+    if (o->op == OP_LOAD ? ir_attr(o, ATTR_VOLATILE) ||
+                               wishes_accesses(s->wishes, o, l) > MAX_ACCESSES
+                         : !is_simple(o))
         return false;
     if (o->op != OP_LOAD && (*budget -= wishes_weight(o)) < 0)
         return false;
     for (int i = 0; i < o->n_args; i++)
         if (o->op == OP_LOAD ? !wishes_any(s->wishes, wishing(s, arg(o, i)))
-                             : !is_cheap_row(s, arg(o, i), budget))
+                             : !is_cheap_row(s, arg(o, i), l, budget))
             return false;
     return true;
 }
@@ -158,10 +161,10 @@ is_of_broadcasts(Assign *s, const Val *v, int *budget)
     return true;
 }
 
-/* Is it less work to do v's definition again in another layout than to move v? Where the
+/* Is it less work to do v's definition again in layout l than to move v? Where the
  * operand is smaller than the result, moving that is less. */
 static bool
-is_remade(Assign *s, const Val *v)
+is_remade(Assign *s, const Val *v, const Layout *l)
 {
     const Op *o = v->def;
     if (!o || !wishes_of(s->wishes, v))
@@ -174,7 +177,7 @@ is_remade(Assign *s, const Val *v)
     if (o->op == OP_CAST && ty_bits(arg(o, 0)->type) < ty_bits(v->type))
         return true;
     int spread_budget = WISHES_CHEAP, row_budget = ROW_BUDGET;
-    return is_cheap_row(s, v, &row_budget) || wishes_is_spread(s->wishes, v) ||
+    return is_cheap_row(s, v, l, &row_budget) || wishes_is_spread(s->wishes, v) ||
            is_of_broadcasts(s, v, &spread_budget);
 }
 
@@ -215,7 +218,7 @@ demand(Assign *s, Val *v, const Layout *l)
     Val *r = map_get(&s->made, &k, sizeof k);
     if (r)
         return r;
-    if (is_remade(s, v)) {
+    if (is_remade(s, v, l)) {
         r = remake(s, v, l);
     } else {
         assert(v->type->layout);
