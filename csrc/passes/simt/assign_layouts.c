@@ -39,8 +39,7 @@
 
 enum {
     MAX_RELOADED = 16 << 10, /* bytes of a row that is loaded twice rather than moved */
-    MAX_ACCESSES = 8, /* of a thread, which cost more than a move and its barrier */
-    ROW_BUDGET = 4,   /* ops on it that are done again besides */
+    ROW_BUDGET = 4,          /* ops on it that are done again besides */
 };
 
 typedef struct Assign {
@@ -108,10 +107,10 @@ wishing(Assign *s, const Val *v)
     return origin ? origin : v;
 }
 
-/* A row or column that is loaded and can be again as l, little arithmetic included: the lines are
+/* A row or column that is loaded and can be again, little arithmetic included: the lines are
  * in the cache, and moving the values would cost a barrier. */
 static bool
-is_cheap_row(Assign *s, const Val *v, const Layout *l, int *budget)
+is_cheap_row(Assign *s, const Val *v, int *budget)
 {
     v = wishing(s, v);
     const Op *o = v->def;
@@ -124,15 +123,13 @@ is_cheap_row(Assign *s, const Val *v, const Layout *l, int *budget)
     if (!o || !wishes_of(s->wishes, v) || n_long > 1 ||
         ty_numel(t) * ty_bits(t) / 8 > MAX_RELOADED)
         return false;
-    if (o->op == OP_LOAD ? ir_attr(o, ATTR_VOLATILE) ||
-                               wishes_accesses(s->wishes, o, l) > MAX_ACCESSES
-                         : !is_simple(o))
+    if (o->op == OP_LOAD ? ir_attr(o, ATTR_VOLATILE) : !is_simple(o))
         return false;
     if (o->op != OP_LOAD && (*budget -= wishes_weight(o)) < 0)
         return false;
     for (int i = 0; i < o->n_args; i++)
         if (o->op == OP_LOAD ? !wishes_any(s->wishes, wishing(s, arg(o, i)))
-                             : !is_cheap_row(s, arg(o, i), l, budget))
+                             : !is_cheap_row(s, arg(o, i), budget))
             return false;
     return true;
 }
@@ -161,10 +158,10 @@ is_of_broadcasts(Assign *s, const Val *v, int *budget)
     return true;
 }
 
-/* Is it less work to do v's definition again in layout l than to move v? Where the
+/* Is it less work to do v's definition again in another layout than to move v? Where the
  * operand is smaller than the result, moving that is less. */
 static bool
-is_remade(Assign *s, const Val *v, const Layout *l)
+is_remade(Assign *s, const Val *v)
 {
     const Op *o = v->def;
     if (!o || !wishes_of(s->wishes, v))
@@ -177,7 +174,7 @@ is_remade(Assign *s, const Val *v, const Layout *l)
     if (o->op == OP_CAST && ty_bits(arg(o, 0)->type) < ty_bits(v->type))
         return true;
     int spread_budget = WISHES_CHEAP, row_budget = ROW_BUDGET;
-    return is_cheap_row(s, v, l, &row_budget) || wishes_is_spread(s->wishes, v) ||
+    return is_cheap_row(s, v, &row_budget) || wishes_is_spread(s->wishes, v) ||
            is_of_broadcasts(s, v, &spread_budget);
 }
 
@@ -218,7 +215,7 @@ demand(Assign *s, Val *v, const Layout *l)
     Val *r = map_get(&s->made, &k, sizeof k);
     if (r)
         return r;
-    if (is_remade(s, v, l)) {
+    if (is_remade(s, v)) {
         r = remake(s, v, l);
     } else {
         assert(v->type->layout);

@@ -34,8 +34,6 @@ Wishes *wishes_new(Func *f);
 /* NULL: a scalar, or made after wishes_new. */
 const Layout *wishes_of(const Wishes *s, const Val *v);
 bool wishes_any(const Wishes *s, const Val *v); /* cheap: any layout will do */
-/* How many accesses of a thread bring what a load gives, as l. */
-int wishes_accesses(const Wishes *s, const Op *load, const Layout *l);
 /* Computed of rows and columns alone: less work to do again than to move. */
 bool wishes_is_spread(const Wishes *s, const Val *v);
 /* Of broadcasts, and what has no other reason: gives way. */

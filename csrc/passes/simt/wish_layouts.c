@@ -47,8 +47,6 @@ struct Wishes {
     Map vec;       /* access class -> Width */
     Map op_layout; /* Op -> Layout of the operands it works on */
     Map access;    /* Op (load, store, atomic) -> its coalesced Layout */
-    int8_t
-        *wide; /* by value id, of loads: log2 of the elements that may come at a time */
 };
 
 /* ---- layouts ------------------------------------------------------------------------- */
@@ -322,24 +320,12 @@ scan_accesses(Wishes *s, const Block *b, bool assign)
         } else if (!op_is_atomic(o)) {
             MaskEdges e;
             int vec = facts_ragged_log2(s->facts, o, k.fastest, MAX_VEC_BYTES, &e);
-            if (o->op == OP_LOAD)
-                s->wide[result(o, 0)->id] = (int8_t)vec;
             w->widest = MAX(w->widest, vec);
             count_lines(s, o, k.fastest, vec, w);
         } else {
             count_lines(s, o, k.fastest, atomic_width(s, o, k.fastest), w);
         }
     }
-}
-
-int
-wishes_accesses(const Wishes *s, const Op *load, const Layout *l)
-{
-    int bit[MAX_BITS], id = result(load, 0)->id, run = 0,
-                       most = id < s->n_wish ? s->wide[id] : 0;
-    for (int d = 0; d < l->rank; d++)
-        run = MAX(run, layout_run(l, d, most, bit));
-    return 1 << (l->n[IN_REG] - run);
 }
 
 static const Layout *
@@ -950,7 +936,6 @@ wishes_new(Func *f)
     s->log2_warps = log2_of(f->team_warps) + f->log2_ctas;
     s->n_wish = f->n_vals;
     s->wish = NEW_N(a, Wish, f->n_vals);
-    s->wide = NEW_N(a, int8_t, f->n_vals);
     s->vec.a = s->op_layout.a = s->access.a = a;
     scan_accesses(s, f->body, false);
     scan_accesses(s, f->body, true);

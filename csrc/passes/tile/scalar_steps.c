@@ -13,9 +13,8 @@
  * CPUs: a carried block lies in scratch, and each turn writes it. %offs is computed where loops
  * over its elements want it, %first too, or is read where that costs more.
  *
- * Rule 1: integers wrap, so the sums are the same. GPUs leave pointers to tiles alone: what copies of
- *         the pipeline add to is one register each. Rows are loaded in whatever layout they are wanted
- *         in (a recurrence's), which takes no move and no barrier. CPUs count how far pointers have moved, in i64.
+ * Rule 1: integers wrap, so the sums are the same. GPUs leave pointers alone: what copies of
+ *         the pipeline add to is one register each. CPUs count how far pointers have moved, in i64.
  * Rule 2: GPUs only where the first value is cheap; a loaded one would have to stay besides.
  * Rule 3: loops inside go first, for what they move is a step of the loop around them.
  */
@@ -92,7 +91,7 @@ may_carry_step(const Func *f, const Val *at, const Val *first)
     if (!t->rank || (!t->is_ptr && (!elem_is_int(t->elem) || t->elem == E_I1)))
         return false;
     return f->c->opt.target.kind == TARGET_CPU ||
-           ((!t->is_ptr || t->rank == 1) && is_cheap(first, MAX_DEPTH));
+           (!t->is_ptr && is_cheap(first, MAX_DEPTH));
 }
 
 static void
