@@ -57,14 +57,12 @@ layout_plan(Comp *c, const Layout *src, const Layout *dst, int elem_bits)
     bool same_blocks = true;
     for (int i = 0; i < MAX_BITS; i++)
         same_blocks &= basis(src, IN_BLOCK, i) == basis(dst, IN_BLOCK, i);
-    bool is_warps = same_blocks && convert_plan_warp(&v, p);
-    if (is_warps && p->kind == CONV_REGS)
+    if (same_blocks && convert_plan_warp(&v, p))
         return p;
-    ConvPlan *q = NEW(c->arena, ConvPlan);
-    *q = empty;
-    convert_plan_shared(&v, q);
-    q->cost = shared_cost(q);
-    return is_warps && (!q->warp_local || p->cost <= q->cost) ? p : q;
+    *p = empty;
+    convert_plan_shared(&v, p);
+    p->cost = shared_cost(p);
+    return p;
 }
 
 int64_t
