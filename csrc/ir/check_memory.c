@@ -424,7 +424,9 @@ check_mbar_arrive(const Op *o)
 const char *
 check_turn(const Op *o)
 {
-    return want_word(o, ATTR_TURN, TURN_WAIT, TURN_OPEN);
+    enum { MAX_CLOCKS = 1 << 16 };
+    return ALL(want_word(o, ATTR_TURN, TURN_WAIT, TURN_LATE),
+               want_word(o, ATTR_CLOCKS, 0, MAX_CLOCKS));
 }
 
 const char *

@@ -132,6 +132,22 @@ ptx_turn(Ll *l, int what, Lv is_first)
     ll_asm(l, l->void_, text[what], "b,~{memory}", &is_first, 1, true);
 }
 
+/* The second group does nothing for so many clocks. */
+void
+ptx_begin_late(Ll *l, int clocks, Lv is_first)
+{
+    static const char text[] = "mov.u32 $0, %clock;";
+    LLVMBasicBlockRef second = ll_block(l, "second"), spin = ll_block(l, "early"),
+                      done = ll_block(l, "late");
+    ll_if(l, is_first, done, second);
+    LLVMPositionBuilderAtEnd(l->b, second);
+    Lv begun = ll_asm(l, l->i32, text, "=r,~{memory}", NULL, 0, true);
+    ll_jump(l, spin);
+    Lv now = ll_asm(l, l->i32, text, "=r,~{memory}", NULL, 0, true),
+       past = LLVMBuildSub(l->b, now, begun, "");
+    ll_if(l, LLVMBuildICmp(l->b, LLVMIntUGE, past, ll_i32(l, clocks), ""), done, spin);
+}
+
 void
 ptx_tma_load(Ll *l, Lv map, Lv to, Lv bar, Lv *coords, int n, bool is_pair)
 {
