@@ -239,7 +239,7 @@ typedef struct Override {
 typedef struct Chip { /* chips.def says what each column is */
     int sm;
     bool has_a;
-    int ptx, block_kb, sm_kb, threads, tensor, simd32, simd16;
+    int ptx, block_kb, sm_kb, threads, tensor, simd32, simd16, gbs;
 } Chip;
 /* The row of sm; the row before where it has none: an emulator may be of any number. */
 const Chip *chip_of(int sm);

@@ -52,8 +52,7 @@
 enum {
     ROOMY_THREADS = 1024, /* of a multiprocessor, with the next iteration's loads */
     MANY_THREADS = 512,   /* of a block, which may be alone */
-    BYTES_IN_FLIGHT =
-        1 << 15, /* bandwidth times latency of a multiprocessor, Hopper's */
+    LATENCY = 900,        /* ns of a load while memory is busy, an H200's */
     MOST_BLOCKS = 32,
     SPARE_WORDS = 14,      /* with which ptxas starts all loads before it uses any */
     FEW_ADDRESS_WORDS = 8, /* the least with which nothing spills */
@@ -61,6 +60,13 @@ enum {
     MANY_LOADED = 96, /* bytes a thread, of which ptxas holds some back */
     MANY_WORDS = 192, /* of a thread, from which on ptxas may give up and spill */
 };
+
+/* Bytes of a multiprocessor that have to be on their way while memory is busy. */
+static int64_t
+bytes_in_flight(const Chip *chip)
+{
+    return (int64_t)chip->gbs * LATENCY;
+}
 
 static bool
 is_block_load(const Op *o)
@@ -170,9 +176,9 @@ blocks_of_loop(const Chip *chip, const Func *f, const Op *loop, int64_t threads,
                                                 words + loaded + SPARE_WORDS);
     if (!holds(body, is_heavy))
         return n;
-    if (bytes * ROOMY_THREADS < BYTES_IN_FLIGHT)
+    if (bytes * ROOMY_THREADS < bytes_in_flight(chip))
         *enough = chip->threads;
-    if (bytes * MIN(n * threads, *enough) < BYTES_IN_FLIGHT)
+    if (bytes * MIN(n * threads, *enough) < bytes_in_flight(chip))
         n = MAX(n, most_blocks(chip, threads, words));
     return n;
 }
@@ -216,7 +222,7 @@ blocks_of_straight_code(const Chip *chip, const Func *f, int64_t threads)
         return 0;
     int64_t fit = most_blocks(chip, threads, words + access_words(f->body));
     bool is_enough = fit * threads >= chip->threads / 2 ||
-                     bytes * fit * threads >= BYTES_IN_FLIGHT;
+                     bytes * fit * threads >= bytes_in_flight(chip);
     return is_enough ? MIN(fit, MOST_BLOCKS) : 0;
 }
 
