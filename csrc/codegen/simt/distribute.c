@@ -288,18 +288,19 @@ bits_of_word(Sim *s, const Op *o, Lv **from, int i, Lv *r)
     return true;
 }
 
-/* Register bits over which an integer quotient is the same, or a remainder counts: those of a run
- * that lies inside a multiple of the divisor, or over which nothing changes. step[b] is by how
- * much the result grows with bit b. */
+/* Register bits over which an integer quotient or comparison is the same, or a remainder counts: those of a run
+ * that lies inside a multiple of the other operand, or over which nothing changes. step[b] is by how
+ * much the result grows with bit b. Of eight masks more than there are predicates the assembler packs some into
+ * a register and takes them out again: the means of rows by 2x128 and one warp had 27 such pairs. */
 static uint32_t
-division_runs(Sim *s, const Op *o, int *step)
+runs_of(Sim *s, const Op *o, int *step)
 {
     const Val *v = result(o, 0);
     const Layout *y = v->type->layout;
     uint32_t mask = 0;
     bool is_rem = o->op == OP_REM;
-    if ((o->op != OP_DIV && o->op != OP_SHR && !is_rem) ||
-        !elem_is_int(v->type->elem) || !y)
+    if ((o->op != OP_DIV && o->op != OP_SHR && !is_rem && !op_is_order(o)) ||
+        !elem_is_int(arg(o, 0)->type->elem) || !y)
         return 0;
     for (int d = 0; d < v->type->rank; d++) {
         int bit[MAX_BITS], run = layout_run(y, d, y->log2_shape[d], bit),
@@ -357,7 +358,7 @@ elementwise(Sim *s, const Op *o)
                                                              : sim_val(s, arg(o, k));
     }
     int step[MAX_BITS];
-    uint32_t run = division_runs(s, o, step);
+    uint32_t run = runs_of(s, o, step);
     for (int i = 0; i < sim_n_regs(result(o, 0)); i++) {
         if (o->op == OP_CAST && cast_pair(s, o, from[0], i, r)) {
             i++;
