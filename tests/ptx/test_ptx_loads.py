@@ -94,3 +94,23 @@ def test_bytes_in_flight(
     assert made.n_spills == 0
     assert 32 * warps >= threads
     assert loads_in_flight(made.asm["cubin"]) >= vectors
+
+
+@pytest.mark.parametrize(
+    ("kernel", "signature", "options", "loads"),
+    [
+        ("configurations.py:weight_gradient", f"{B} {B} {F} i32:16 i32:16",
+         {"M": 128, "N": 32, "num_warps": 16}, 2),
+        ("libraries.py:inner_sum", f"{F} {F} i32:16 i32:16",
+         {"X": 16, "R": 128, "num_warps": 8}, 2),
+        ("libraries.py:inner_sum", f"{F} {F} i32:16 i32:16",
+         {"X": 4, "R": 256, "num_warps": 4}, 2),
+    ],
+)  # fmt: skip
+def test_a_full_queue_is_not_unrolled(
+    kernel: str, signature: str, options: dict[str, int], loads: int
+) -> None:
+    """The blocks of a multiprocessor load 32 KB by one iteration each: the code has its loads alone."""
+    case = Case(kernel, BENCH + kernel, signature, options)
+    codes = list(opcodes(compiled(case, "sm_90a").asm["cubin"]))
+    assert sum(op in LDG for op in codes) == loads

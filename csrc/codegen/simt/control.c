@@ -229,7 +229,9 @@ sim_for(Sim *s, const Op *o)
     LLVMBasicBlockRef end = here(s);
     LLVMAddIncoming(iv, &next, &end, 1);
     add_all(s, carried, n, phis, yielded, end);
-    LLVMBuildCondBr(l->b, more, body, after);
+    Lv branch = LLVMBuildCondBr(l->b, more, body, after);
+    if (ir_attr(o, ATTR_UNROLL) == 1)
+        ll_keep_rolled(l, branch);
 
     LLVMMoveBasicBlockAfter(after, end);
     LLVMPositionBuilderAtEnd(l->b, after);
