@@ -60,6 +60,50 @@ refused(Comp *c, const Assembly *in, const char *why)
     err_at(c, NULL, PTXAS, why);
 }
 
+/* The PTX with a line that says for how many blocks of a multiprocessor registers are dealt, in place of what it
+ * says; 0: no such line. NULL: it says nothing of its threads. */
+static const char *
+with_blocks(Comp *c, const char *ptx, int n)
+{
+    static const char word[] = "\n.minnctapersm ", threads[] = "\n.reqntid ";
+    const char *at = strstr(ptx, word), *end = at;
+    if (!at && (at = strstr(ptx, threads)))
+        end = at += 1 + strcspn(at + 1, "\n");
+    if (!at)
+        return NULL;
+    if (at == strstr(ptx, word))
+        end = at + 1 + strcspn(at + 1, "\n");
+    return str_printf(c->arena, "%.*s%s%s", (int)(at - ptx), ptx,
+                      n ? str_printf(c->arena, "%s%d", word, n) : "", end);
+}
+
+bool
+compile_for_blocks(Comp *c, Binary *out, int n, int most_spilled)
+{
+    const char *text = with_blocks(c, binary_stage(out, "ptx")->data, n);
+    if (!text || comp_override(c, "ptx") || comp_override(c, "cubin"))
+        return false;
+    Assembly in = {.target = c->opt.target,
+                   .ptx = text,
+                   .n = strlen(text),
+                   .options = ptxas_options(c),
+                   .halt = c->halt};
+    Assembled a = {0};
+    bool found = false;
+    char why[ERR_TEXT] = "";
+    bool is_better = ptxas_run(c->ptxas, &in, &a, &found, why) && found &&
+                     a.n_spills >= 0 && a.n_spills <= most_spilled;
+    bool kept = !is_better || (binary_put(out, "ptx", text, in.n) &&
+                               binary_put(out, "cubin", a.cubin, a.size));
+    if (is_better)
+        out->n_regs = a.n_regs, out->n_spills = a.n_spills;
+    free(a.cubin);
+    free(a.log);
+    if (!kept)
+        err_at(c, NULL, MEMORY);
+    return is_better;
+}
+
 bool
 compile_ptx(Comp *c, Binary *out)
 {

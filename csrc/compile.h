@@ -41,5 +41,8 @@ const char *compile_lower(Comp *c, const struct FeEnv *env, struct FeFunction *f
 /* assemble.c: adds the machine code of out's PTX, where there is an assembler. False: that
  * runs one wgmma after the other. */
 bool compile_ptx(Comp *c, Binary *out);
+/* The same PTX with registers dealt for n blocks of a multiprocessor; 0: as ptxas likes. True: it spills no
+ * more than so many bytes, and is kept. */
+bool compile_for_blocks(Comp *c, Binary *out, int n, int most_spilled);
 
 #endif

@@ -1,4 +1,4 @@
-"""What masks of rows cost: comparisons that are the same are one.
+"""What masks of rows cost: comparisons that are the same are one, and nothing is spilled.
 
 A mask of registers is a predicate, of which a thread has seven. ptxas packs more than those
 into a register and takes them out again, with two instructions a mask.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from test_gate import PTXAS
 
 import tegula
 import tegula.language as tl
@@ -56,3 +57,14 @@ def test_rows_that_end_together_have_one_mask(
     assert masks(together) == columns
     if m > 1:
         assert masks(made("i32", M=m, N=n, num_warps=warps).asm["ptx"]) > columns
+
+
+@pytest.mark.skipif(not PTXAS, reason="needs ptxas")
+@pytest.mark.parametrize(("n", "warps"), [(1024, 4), (4096, 16), (2048, 8), (512, 2)])
+def test_registers_that_spill_are_dealt_again(n: int, warps: int) -> None:
+    """Eight masks of odd rows want more than their loop's words: for as many blocks as would fit ptxas spilled
+    248 bytes."""
+    kernel = made("i32:16", M=1, N=n, num_warps=warps)
+    assert kernel.n_spills == 0
+    assert "spills 0" in kernel.report
+    assert ".minnctapersm" not in kernel.asm["ptx"]
