@@ -55,7 +55,7 @@ def loads_in_flight(cubin: bytes) -> int:
         ("libraries.py:inner_sum", f"{F} {F} i32:16 i32:16",
          {"X": 32, "R": 64, "num_warps": 8}, 4),
         ("libraries.py:inner_sum", f"{F} {F} i32:16 i32:16",
-         {"X": 8, "R": 256, "num_warps": 4}, 4),
+         {"X": 16, "R": 64, "num_warps": 4}, 4),
     ],
 )  # fmt: skip
 def test_loads_stand_before_sums(
