@@ -307,11 +307,51 @@ runs_of(Sim *s, const Op *o, int *step)
                            known = !run     ? 0
                                    : is_rem ? facts_contiguity(s->facts, v, d, run)
                                             : facts_constancy(s->facts, v, d, run);
+        if (op_is_order(
+                o)) /* as many as one access takes: the others' are no fewer predicates */
+            run = MIN(run, 3);
         for (int i = 0; i < MIN(run, known); i++) {
             mask |= 1u << bit[i];
             step[bit[i]] = is_rem << i;
         }
     }
+    return mask;
+}
+
+/* Is one bit of all, of registers, lanes and warps, alone in moving along dim by this much? */
+static bool
+moves_alone(const Layout *l, int dim, Col by)
+{
+    int n = 0;
+    for (int in = 0; in < N_IN; in++)
+        for (int i = 0; i < l->n[in]; i++)
+            n += (l->basis[in][i] >> layout_dim_shift(l, dim) & by) != 0;
+    return n == 1;
+}
+
+/* Register bits by which pointers grow by as many bytes as step[b], wherever the thread is. */
+static uint32_t
+pointer_runs(Sim *s, const Op *o, int *step)
+{
+    const Val *v = result(o, 0);
+    const Layout *y = v->type->layout;
+    uint32_t mask = 0;
+    if (o->op != OP_ADDPTR || !y)
+        return 0;
+    for (int b = 0; b < y->n[IN_REG]; b++)
+        for (int d = 0; d < v->type->rank; d++) {
+            int shift = layout_dim_shift(y, d);
+            Col all = ((Col)1 << y->log2_shape[d]) - 1,
+                by = y->basis[IN_REG][b] >> shift & all;
+            if (!by || by & (by - 1) || by << shift != y->basis[IN_REG][b] ||
+                !moves_alone(y, d, by))
+                continue;
+            int k = __builtin_ctz((unsigned)by) + 1;
+            if (facts_contiguity(s->facts, v, d, k) >= k) {
+                mask |= 1u << b;
+                step[b] = (int)by * elem_info[v->type->elem].bytes;
+            }
+        }
     return mask;
 }
 
@@ -322,9 +362,13 @@ in_run(Sim *s, const Op *o, int i, uint32_t run, const int *step, Lv first)
     int n = 0;
     for (uint32_t left = (uint32_t)i & run; left; left &= left - 1)
         n += step[__builtin_ctz(left)];
-    Lv by = LLVMConstInt(LLVMTypeOf(first), (unsigned)n, false);
     if (!n)
         return first;
+    if (o->op == OP_ADDPTR) {
+        Lv bytes = ll_i32(s->l, n);
+        return LLVMBuildGEP2(s->l->b, s->l->i8, first, &bytes, 1, "");
+    }
+    Lv by = LLVMConstInt(LLVMTypeOf(first), (unsigned)n, false);
     return elem_is_signed(result(o, 0)->type->elem)
                ? LLVMBuildNSWAdd(s->l->b, first, by, "")
                : LLVMBuildNUWAdd(s->l->b, first, by, "");
@@ -358,7 +402,7 @@ elementwise(Sim *s, const Op *o)
                                                              : sim_val(s, arg(o, k));
     }
     int step[MAX_BITS];
-    uint32_t run = runs_of(s, o, step);
+    uint32_t run = o->op == OP_ADDPTR ? pointer_runs(s, o, step) : runs_of(s, o, step);
     for (int i = 0; i < sim_n_regs(result(o, 0)); i++) {
         if (o->op == OP_CAST && cast_pair(s, o, from[0], i, r)) {
             i++;
