@@ -1,4 +1,4 @@
-"""What masks of rows cost: comparisons that are the same are one, and nothing is spilled.
+"""What masks and addresses cost: those that are the same are one, and nothing is spilled.
 
 A mask of registers is a predicate, of which a thread has seven. ptxas packs more than those
 into a register and takes them out again, with two instructions a mask.
@@ -68,3 +68,51 @@ def test_registers_that_spill_are_dealt_again(n: int, warps: int) -> None:
     assert kernel.n_spills == 0
     assert "spills 0" in kernel.report
     assert ".minnctapersm" not in kernel.asm["ptx"]
+
+
+@tegula.jit
+def norm_with_dropout(
+    x_ptr, r_ptr, w_ptr, b_ptr, y_ptr, mask_ptr, n, p, eps, seed, BLOCK: tl.constexpr
+):
+    row = tl.program_id(0)
+    cols = tl.arange(0, BLOCK)
+    mask = cols < n
+    at = row * n + cols
+    x = tl.load(x_ptr + at, mask=mask, other=0.0).to(tl.float32)
+    keep = tl.rand(seed, at.to(tl.uint32), n_rounds=7) > p
+    tl.store(mask_ptr + at, keep.to(tl.int8), mask=mask)
+    x = tl.where(keep, x / (1 - p), 0.0)
+    x += tl.load(r_ptr + at, mask=mask, other=0.0).to(tl.float32)
+    tl.store(r_ptr + at, x.to(r_ptr.dtype.element_ty), mask=mask)
+    mean = tl.sum(x, axis=0) / n
+    d = tl.where(mask, x - mean, 0.0)
+    rstd = 1 / tl.sqrt(tl.sum(d * d, axis=0) / n + eps)
+    w = tl.load(w_ptr + cols, mask=mask).to(tl.float32)
+    b = tl.load(b_ptr + cols, mask=mask).to(tl.float32)
+    tl.store(y_ptr + at, (d * rstd * w + b).to(y_ptr.dtype.element_ty), mask=mask)
+
+
+@pytest.mark.skipif(not PTXAS, reason="needs ptxas")
+@pytest.mark.parametrize(("warps", "blocks", "regs"), [(8, 4, 64), (4, 4, 128)])
+def test_a_few_registers_too_many_are_asked_back(
+    warps: int, blocks: int, regs: int
+) -> None:
+    """Of what ptxas takes three blocks fit, and four of a few less."""
+    b = "*bf16:16"
+    kernel = norm_with_dropout.compile(
+        b, b, b, b, b, "*i8:16", "i32:16", "fp32", "fp32", "i32:16",
+        BLOCK=4096, num_warps=warps, target="cuda:sm_90a",
+    )  # fmt: skip
+    assert kernel.n_regs <= regs
+    assert kernel.n_spills == 0
+    assert f".minnctapersm {blocks}" in kernel.asm["ptx"]
+    assert f"a few too many for {blocks} blocks" in kernel.report
+
+
+@pytest.mark.parametrize(("m", "n", "warps"), [(2, 128, 1), (4, 256, 4), (8, 128, 4)])
+def test_columns_of_a_thread_share_an_address(m: int, n: int, warps: int) -> None:
+    """The loop has one product for the address of a column; others are a distance away."""
+    ptx = made("i32:16", M=m, N=n, num_warps=warps).asm["ptx"]
+    loop = re.split(r"\n\t@%p\d+ bra", ptx[ptx.index("$L__BB0_2:") :])[0]
+    assert len(re.findall(r"mul\.wide", loop)) == 1
+    assert len(re.findall(r"ld\.global", loop)) == m * n // (32 * warps)
