@@ -60,21 +60,20 @@ refused(Comp *c, const Assembly *in, const char *why)
     err_at(c, NULL, PTXAS, why);
 }
 
-/* The PTX with a line that says for how many blocks of a multiprocessor registers are dealt, in place of what it
- * says; 0: no such line. NULL: it says nothing of its threads. */
+/* The PTX with registers dealt for n blocks of a multiprocessor, whatever it said; 0: it says nothing of them. NULL:
+ * nor of its threads. */
 static const char *
 with_blocks(Comp *c, const char *ptx, int n)
 {
-    static const char word[] = "\n.minnctapersm ", threads[] = "\n.reqntid ";
-    const char *at = strstr(ptx, word), *end = at;
-    if (!at && (at = strstr(ptx, threads)))
-        end = at += 1 + strcspn(at + 1, "\n");
+    static const char word[] = "\n.minnctapersm ";
+    const char *at = strstr(ptx, "\n.reqntid ");
     if (!at)
         return NULL;
-    if (at == strstr(ptx, word))
-        end = at + 1 + strcspn(at + 1, "\n");
+    at += 1 + strcspn(at + 1, "\n");
+    bool is_said = !strncmp(at, word, sizeof word - 1);
     return str_printf(c->arena, "%.*s%s%s", (int)(at - ptx), ptx,
-                      n ? str_printf(c->arena, "%s%d", word, n) : "", end);
+                      n ? str_printf(c->arena, "%s%d", word, n) : "",
+                      is_said ? at + 1 + strcspn(at + 1, "\n") : at);
 }
 
 bool
@@ -89,8 +88,8 @@ compile_for_blocks(Comp *c, Binary *out, int n, int most_spilled)
                    .options = ptxas_options(c),
                    .halt = c->halt};
     Assembled a = {0};
-    bool found = false;
-    char why[ERR_TEXT] = "";
+    bool found;
+    char why[ERR_TEXT];
     bool is_better = ptxas_run(c->ptxas, &in, &a, &found, why) && found &&
                      a.n_spills >= 0 && a.n_spills <= most_spilled;
     bool kept = !is_better || (binary_put(out, "ptx", text, in.n) &&

@@ -112,21 +112,6 @@ dump_emitted(Comp *c, const Binary *out)
     }
 }
 
-static int
-blocks_that_fit(const Func *f, int regs)
-{
-    return hopper_blocks_of(f, block_warps(f), regs, ir_shared_bytes(f));
-}
-
-/* Would one block more fit with an eighth less of registers? */
-static bool
-is_just_over(const Func *f, int regs, int fit)
-{
-    enum { FEW_BLOCKS = 3, MANY_THREADS = 1024 };
-    return fit <= FEW_BLOCKS && fit * 32 * block_warps(f) <= MANY_THREADS &&
-           blocks_that_fit(f, regs - regs / 8) > fit;
-}
-
 /* passes/simt/occupancy.c counts words, and ptxas what else it wants: predicates of eight masks, addresses.
  * Without a number it finds registers of which none is spilled: Welford's means of rows of 4099 bf16 by 1024
  * and four warps run at 551 GB/s with 40 registers of which it spills, and at 1178 with its own 54.
@@ -137,30 +122,33 @@ is_just_over(const Func *f, int regs, int fit)
 static void
 deal_again(Func *f, Binary *out)
 {
-    enum { FEW_SPILLED = 16 };
+    enum { FEW_SPILLED = 16, FEW_BLOCKS = 3, MANY_THREADS = 1024 };
     Comp *c = f->c;
-    int regs = out->n_regs, spilled = out->n_spills;
-    const char *why;
+    int warps = block_warps(f), regs = out->n_regs, spilled = out->n_spills, n = 0;
     if (regs <= 0 || c->opt.maxnreg || acc_words(f->body))
         return;
-    int fit = blocks_that_fit(f, regs);
-    if (f->min_blocks) {
-        if (spilled <= FEW_SPILLED || !compile_for_blocks(c, out, 0, spilled - 1))
+    if (!f->min_blocks) {
+        n = hopper_blocks_of(f, warps, regs - regs / 8, ir_shared_bytes(f));
+        int fit = hopper_blocks_of(f, warps, regs, ir_shared_bytes(f));
+        if (n == fit || fit > FEW_BLOCKS || fit * 32 * warps > MANY_THREADS)
             return;
-        why = str_printf(c->arena,
-                         "but so ptxas spills %d bytes: it deals registers as it "
-                         "likes, and spills %d",
-                         spilled, out->n_spills);
-    } else {
-        if (!is_just_over(f, regs, fit) ||
-            !compile_for_blocks(c, out, fit + 1, fit == 1 ? FEW_SPILLED : spilled))
-            return;
-        why = str_printf(c->arena,
-                         "ptxas took %d registers, a few too many for %d blocks on a "
-                         "multiprocessor: they are dealt for these",
-                         regs, fit + 1);
+        n = fit + 1;
+        spilled = fit == 1 ? FEW_SPILLED : spilled;
+    } else if (spilled-- <= FEW_SPILLED) {
+        return;
     }
-    ir_report(f, f->loc, "occupancy", why);
+    if (!compile_for_blocks(c, out, n, spilled))
+        return;
+    ir_report(
+        f, f->loc, "occupancy",
+        n ? str_printf(c->arena,
+                       "ptxas took %d registers, a few too many for %d blocks on a "
+                       "multiprocessor: they are dealt for these",
+                       regs, n)
+          : str_printf(c->arena,
+                       "but so ptxas spills %d bytes: it deals registers as it "
+                       "likes, and spills %d",
+                       spilled + 1, out->n_spills));
     if (!binary_put(out, "report", f->report.at, (size_t)f->report.n))
         err_at(c, NULL, MEMORY);
 }
