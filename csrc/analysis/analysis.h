@@ -344,6 +344,8 @@ int64_t scheduled_words(const Func *f, const Op *loop);
 /* Registers of a thread for what the block and the regions in it load, and *bytes in flight; words for the
  * addresses of what they access, with which nothing spills. */
 int64_t loaded_words(const Block *b, int64_t *bytes);
+/* Bytes of a multiprocessor that have to be on their way while memory is busy. */
+int64_t bytes_in_flight(const Chip *chip);
 int64_t access_words(const Block *b);
 /* About how many instructions of one thread the block becomes. A value has at most so many
  * registers that each are code of their own: what goes beyond is in loops. */

@@ -319,6 +319,13 @@ most_sum_words(const Func *f)
 }
 
 int64_t
+bytes_in_flight(const Chip *chip)
+{
+    enum { LATENCY = 900 }; /* ns of a load while memory is busy, an H200's */
+    return (int64_t)chip->gbs * LATENCY;
+}
+
+int64_t
 loaded_words(const Block *b, int64_t *bytes)
 {
     int64_t sum = *bytes = 0;

@@ -52,7 +52,6 @@
 enum {
     ROOMY_THREADS = 1024, /* of a multiprocessor, with the next iteration's loads */
     MANY_THREADS = 512,   /* of a block, which may be alone */
-    LATENCY = 900,        /* ns of a load while memory is busy, an H200's */
     MOST_BLOCKS = 32,
     SPARE_WORDS = 14,      /* with which ptxas starts all loads before it uses any */
     FEW_ADDRESS_WORDS = 8, /* the least with which nothing spills */
@@ -60,13 +59,6 @@ enum {
     MANY_LOADED = 96, /* bytes a thread, of which ptxas holds some back */
     MANY_WORDS = 192, /* of a thread, from which on ptxas may give up and spill */
 };
-
-/* Bytes of a multiprocessor that have to be on their way while memory is busy. */
-static int64_t
-bytes_in_flight(const Chip *chip)
-{
-    return (int64_t)chip->gbs * LATENCY;
-}
 
 static bool
 is_block_load(const Op *o)
@@ -93,8 +85,8 @@ is_dot(const Op *o)
 static bool
 is_loop_of_loads(const Op *o)
 {
-    if (o->op != OP_FOR && o->op != OP_WHILE)
-        return false;
+    if ((o->op != OP_FOR && o->op != OP_WHILE) || ir_attr(o, ATTR_UNROLL) == 1)
+        return false; /* or the rest of one */
     for (int r = 0; r < o->n_regions; r++)
         if (holds(o->regions[r], is_block_load))
             return true;
@@ -201,7 +193,8 @@ static void
 keep_rolled(const Chip *chip, Func *f, Op *loop, int64_t threads)
 {
     const Block *body = loop->regions[loop->n_regions - 1];
-    int64_t bytes = 4 * loaded_words(body), enough = bytes_in_flight(chip);
+    int64_t bytes, enough = bytes_in_flight(chip);
+    loaded_words(body, &bytes);
     if (loop->op == OP_FOR && bytes * ROOMY_THREADS >= enough &&
         !holds(body, is_heavy) && has_more_than(f, enough / (bytes * threads)))
         ir_set_attr(loop, ATTR_UNROLL, 1);
@@ -231,7 +224,8 @@ static bool
 wants_few_in_flight(const Chip *chip, Func *f, const Op *loop, int64_t threads)
 {
     const Block *body = loop->regions[loop->n_regions - 1];
-    int64_t bytes = 4 * loaded_words(body), most = 2 * bytes_in_flight(chip);
+    int64_t bytes, most = 2 * bytes_in_flight(chip);
+    loaded_words(body, &bytes);
     return bytes * ROOMY_THREADS >= most && !holds(body, is_heavy) &&
            is_of_narrow_rows(f, body) && has_more_than(f, most / (bytes * threads));
 }
