@@ -14,7 +14,9 @@
  *
  * Loops of the second kind have constant bounds, no loop or dot inside and no hint of the
  * user's. Their loads are on their way together then; a small `if` between them (Welford's
- * first step) is computed on both sides, since loads do not pass a branch.
+ * first step) is computed on both sides, since loads do not pass a branch. So may sums have any
+ * bounds, where the launch has too few programs to fill memory's queue by one iteration each; the
+ * rest keeps {unroll=1}, for which no assembler copies it.
  *
  * Rule 1: only a constant positive step; without one the hint is not taken. Nor is it where
  *         step * factor leaves the type, or the copies would be more than MAX_COPIES ops.
