@@ -145,6 +145,9 @@ typedef struct FeCapture {
 typedef struct FeCaptures {
     FeCapture *at; /* malloc'ed */
     int n, cap;
+    int *
+        index; /* malloc'ed: slots of a hash table of places, each a number of at, or -1 */
+    int n_slots;       /* a power of two; 0: to be made when a place is looked for */
     bool is_of_call;   /* what is noted now, a call in Python may read */
     bool has_met_idle; /* and other calls change it each time */
 } FeCaptures;

@@ -629,3 +629,47 @@ def test_a_function_that_is_put_into_a_librarys_module(monkeypatch):
     names["N"] = 5
     with pytest.raises(RuntimeError, match=r"was 1 when .* is 5 now"):
         names["kernel"][(1,)](out)
+
+
+def test_a_program_of_many_functions():
+    """Each is seen when it changes; so are others behind a table of results, which a call
+    fills and which is forgotten."""
+    n = 300
+    lines = ["memo = {}"]
+    for i in range(n):
+        lines += [
+            f"K{i} = {i}",
+            f"class T{i}:\n    a = 1\n    def of(self): return f{i * 7 % n}(0)",
+            f"def f{i}(x):\n    return T{i}.a + K{i}",
+        ]
+    every = " + ".join(f"f{i}(x)" for i in range(1, n))
+    lines += [f"def f0(x):\n    if x < 0:\n        return {every} + K0 + T0.a"]
+    lines += ["    memo[x] = x\n    return x"]
+    source = "\n".join(lines)
+    for name, value in ("K0", -1), (f"K{n - 1}", -1), ("T7.a", 2), ("f5", None):
+        names = {"tegula": tegula, "tl": tl, "__name__": "large_program_of_a_test"}
+        executed(
+            source + "\nof = tegula.constexpr_function(lambda x: f0(x))\n"
+            "@tegula.jit\ndef kernel(out):\n    tl.store(out, of(3) + of(4))",
+            names,
+            f"<large {name}>",
+        )
+        kernel, out = names["kernel"], np.zeros(1, np.int32)
+        for _ in range(2):
+            kernel[(1,)](out)
+            assert out[0] == 7
+        if value is None:  # a function: compiled anew
+            names[name] = lambda x: x + 1
+            kernel[(1,)](out)
+            assert out[0] == 7
+            names["f0"] = lambda x: x + 1
+            kernel[(1,)](out)
+            assert out[0] == 9
+            continue
+        of, _, attribute = name.rpartition(".")
+        if of:
+            setattr(names[of], attribute, value)
+        else:
+            names[name] = value
+        with pytest.raises(RuntimeError, match=rf"is {value} now"):
+            kernel[(1,)](out)

@@ -79,17 +79,65 @@ same_place(const FeCapture *a, const FeCapture *b)
             (kind == WATCH_CALL && same_arguments(a->name, b->name)));
 }
 
+/* Equal for the same places. A name's hash is that of its text, also where its class has another. */
+static size_t
+hash_place(const FeCapture *x)
+{
+    FeWatch kind = x->kind & ~WATCH_IDLE;
+    uint64_t key[3] = {(uintptr_t)x->home, (uint64_t)kind, 0};
+    if (x->name && PyUnicode_Check(x->name)) {
+        hashfunc of = (hashfunc)PyType_GetSlot(&PyUnicode_Type, Py_tp_hash);
+        key[2] = (uint64_t)of(x->name);
+    } else if (kind != WATCH_CALL)
+        key[2] = (uintptr_t)x->name;
+    if (kind == WATCH_CELL)
+        key[2] = 0;
+    return (size_t)hash_bytes(key, sizeof key);
+}
+
+/* The slot of c->index that has the place of x, or the free one for it. */
+static int *
+slot_of(const FeCaptures *c, const FeCapture *x)
+{
+    size_t last = (size_t)c->n_slots - 1, i = hash_place(x) & last;
+    while (c->index[i] >= 0 && !same_place(&c->at[c->index[i]], x))
+        i = (i + 1) & last;
+    return &c->index[i];
+}
+
+/* Makes the index anew, with room for as many again. A program may have thousands of places. */
+static bool
+make_index(FeCaptures *c)
+{
+    int n = 16;
+    while (n < 4 * c->n)
+        n *= 2;
+    int *index = realloc(c->index, (size_t)n * sizeof *index);
+    if (!index)
+        return false;
+    c->index = index;
+    c->n_slots = n;
+    for (int i = 0; i < n; i++)
+        index[i] = -1;
+    for (int i = 0; i < c->n; i++)
+        *slot_of(c, &c->at[i]) = i;
+    return true;
+}
+
 int
 fe_capture(FeCaptures *c, FeCapture x)
 {
-    for (int i = 0; i < c->n; i++)
-        if (same_place(&c->at[i], &x)) {
-            bool is_met = c->is_of_call && c->at[i].kind & WATCH_IDLE;
-            c->has_met_idle |= is_met;
-            if (!is_met)
-                c->at[i].kind &= x.kind;
-            return 0;
-        }
+    if (2 * c->n >= c->n_slots && !make_index(c))
+        return PyErr_NoMemory(), -1;
+    int *slot = slot_of(c, &x);
+    if (*slot >= 0) {
+        FeCapture *old = &c->at[*slot];
+        bool is_met = c->is_of_call && old->kind & WATCH_IDLE;
+        c->has_met_idle |= is_met;
+        if (!is_met)
+            old->kind &= x.kind;
+        return 0;
+    }
     if (c->n == c->cap) {
         int cap = MAX(8, 2 * c->cap);
         FeCapture *at = realloc(c->at, (size_t)cap * sizeof *at);
@@ -102,6 +150,7 @@ fe_capture(FeCaptures *c, FeCapture x)
     Py_XINCREF(x.name);
     Py_XINCREF(x.value);
     Py_XINCREF(x.label);
+    *slot = c->n;
     c->at[c->n++] = x;
     return 0;
 }
@@ -130,6 +179,7 @@ fe_captures_free(FeCaptures *c)
     for (int i = 0; i < old.n; i++)
         drop_capture(old.at[i]);
     free(old.at);
+    free(old.index);
 }
 
 int
@@ -406,6 +456,7 @@ fe_captures_settle(FeCaptures *c, int from, bool is_last)
         }
         memmove(c->at + i, c->at + i + 1, (size_t)(c->n - i - 1) * sizeof x);
         c->n--;
+        c->n_slots = 0; /* numbers have changed */
         drop_capture(x);
     }
     for (int i = 0; was_before && i < MIN(from, c->n); i++)
@@ -649,6 +700,7 @@ rehome(FeCaptures *c, PyObject *was, PyObject *is)
         if (!value_b)
             continue;
         x->home = Py_NewRef(to);
+        c->n_slots = 0;
         x->value = Py_NewRef(value_b);
         Py_DECREF(old.home);
         Py_XDECREF(old.value);
