@@ -134,11 +134,20 @@ is_cheap_row(Assign *s, const Val *v, int *budget)
     return true;
 }
 
+/* Would v lie in l instead of where it wants to, and not as well? Then its definition is done no more
+ * often, where no more threads do it. */
+static bool
+would_move(Assign *s, const Val *v, const Layout *l)
+{
+    return v->uses && !v->uses->next &&
+           l->n[IN_REG] <= wishes_of(s->wishes, v)->n[IN_REG];
+}
+
 /* Is v computed of broadcasts alone, floats included, and has no other reason to lie as it
  * does? Then each op on the way is done again in another layout, and only what is small is
- * moved. */
+ * moved. l: the layout, where everything on the way there would move; else NULL. */
 static bool
-is_of_broadcasts(Assign *s, const Val *v, int *budget)
+is_of_broadcasts(Assign *s, const Val *v, const Layout *l, int *budget)
 {
     v = wishing(s, v);
     const Op *o = v->def;
@@ -150,10 +159,12 @@ is_of_broadcasts(Assign *s, const Val *v, int *budget)
         return true;
     if (!is_simple(o) || !wishes_gives_way(s->wishes, v))
         return false;
-    if ((*budget -= wishes_weight(o)) < 0)
+    if (l && !would_move(s, v, l))
+        l = NULL;
+    if (!l && (*budget -= wishes_weight(o)) < 0)
         return false;
     for (int i = 0; i < o->n_args; i++)
-        if (!is_of_broadcasts(s, arg(o, i), budget))
+        if (!is_of_broadcasts(s, arg(o, i), l, budget))
             return false;
     return true;
 }
@@ -161,7 +172,7 @@ is_of_broadcasts(Assign *s, const Val *v, int *budget)
 /* Is it less work to do v's definition again in another layout than to move v? Where the
  * operand is smaller than the result, moving that is less. */
 static bool
-is_remade(Assign *s, const Val *v)
+is_remade(Assign *s, const Val *v, const Layout *l)
 {
     const Op *o = v->def;
     if (!o || !wishes_of(s->wishes, v))
@@ -175,7 +186,7 @@ is_remade(Assign *s, const Val *v)
         return true;
     int spread_budget = WISHES_CHEAP, row_budget = ROW_BUDGET;
     return is_cheap_row(s, v, &row_budget) || wishes_is_spread(s->wishes, v) ||
-           is_of_broadcasts(s, v, &spread_budget);
+           is_of_broadcasts(s, v, l, &spread_budget);
 }
 
 static Val *
@@ -215,7 +226,7 @@ demand(Assign *s, Val *v, const Layout *l)
     Val *r = map_get(&s->made, &k, sizeof k);
     if (r)
         return r;
-    if (is_remade(s, v)) {
+    if (is_remade(s, v, l)) {
         r = remake(s, v, l);
     } else {
         assert(v->type->layout);
