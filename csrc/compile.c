@@ -201,8 +201,9 @@ back_end(Func *f, Binary *out)
 /* ---- levels --------------------------------------------------------------------------
  * hopper.c plans products by warpgroups before ptxas has seen the code. Where ptxas runs them
  * one after the other, refuses the code or spills registers, the next lower level is compiled,
- * too: without a second block that takes registers, then without roles, then without products open
- * across iterations, then without warpgroups. The best is kept. */
+ * too: with a block fewer on a multiprocessor where those deal out few registers, then without a second block
+ * that takes some, then without roles, then without products open across iterations, then without
+ * warpgroups. The best is kept. */
 
 typedef struct Attempt {
     Func *func;
@@ -258,15 +259,27 @@ fault_text(Comp *c, bool is_done, const Attempt *a)
 
 /* The next lower level of what there was; false: there is none. */
 static bool
-lower_level(HopperTrial *h, const char *why)
+lower_level(HopperTrial *h, bool has_spills, const char *why)
 {
-    if (!h->has_groups)
-        return false;
-    HopperTrial next = {.no_maps = h->no_maps || h->has_roles,
-                        .no_pair = h->no_pair || h->has_pair,
+    HopperTrial next = {.no_maps = h->no_maps,
+                        .no_pair = h->no_pair,
+                        .no_open = h->no_open,
+                        .no_groups = h->no_groups,
+                        .most_blocks = h->most_blocks,
                         .grid = h->grid,
                         .asked = h->asked,
-                        .why = why};
+                        .why = h->why};
+    if (has_spills && h->n_blocks > 1) {
+        next.most_blocks = h->n_blocks - 1;
+        *h = next;
+        return true;
+    }
+    if (!h->has_groups)
+        return false;
+    next.no_maps |= h->has_roles;
+    next.no_pair |= h->has_pair;
+    next.no_open = next.no_groups = false;
+    next.why = why;
     if (!h->has_roles && !h->has_pair) {
         next.no_open = true;
         next.no_groups = !h->has_open;
@@ -282,16 +295,18 @@ try_levels(Comp *c, Func *f, Binary *out)
     Attempt first = {.func = f, .out = out};
     bool is_done = comp_run(c, run_attempt, &first);
     Error err = c->err;
+    bool has_spills = is_done && out->n_spills > 0;
     int n = faults(is_done, &first), best = n;
     const char *why = fault_text(c, is_done, &first);
     bool may_go_on = is_done || err.code == ERR_PTXAS || err.code == ERR_RESOURCES;
-    while (may_go_on && n && lower_level(&c->hopper, why)) {
+    while (may_go_on && n && lower_level(&c->hopper, has_spills, why)) {
         Attempt next = {.func = ir_parse(c, text), .out = NEW(c->arena, Binary)};
         arena_defer(c->arena, binary_drop, next.out);
         next.out->n_regs = next.out->n_spills = -1;
         is_done = comp_run(c, run_attempt, &next);
         err = c->err;
         n = faults(is_done, &next);
+        has_spills = is_done && next.out->n_spills > 0;
         why = fault_text(c, is_done, &next);
         for (int i = 0; i < N_TIME; i++) /* the time is spent, whoever is kept */
             out->ms[i] = next.out->ms[i] += out->ms[i];

@@ -271,12 +271,14 @@ typedef struct HopperTrial {
     bool no_groups; /* no warpgroups at all */
     bool no_maps;   /* no tensor maps, and so no roles */
     bool no_pair; /* no two blocks on a multiprocessor of what has few registers then */
+    int most_blocks; /* on a multiprocessor, of what adds products to sums of its own; 0: any */
     unsigned grid;  /* GRID_* that hold of the launch's */
     unsigned asked; /* GRID_* that what the passes made is for, as they are in grid */
     const char
         *why; /* for compiled.report; NULL with no_maps: a launch could make none */
     bool has_roles, has_groups, has_open,
         has_pair; /* what the passes made: split_roles, start_dots, rings */
+    int n_blocks; /* that occupancy has dealt registers for, because of such sums; or 0 */
 } HopperTrial;
 
 struct Comp {

@@ -38,6 +38,11 @@ echo "ptxas info : Used 99 registers, used 1 barriers"
 cp "$in" "$out"
 """
 
+# Of code that is for three blocks on a multiprocessor.
+OF_BLOCKS = """esac
+if grep -q 'minnctapersm 3' "$in"; then spills={three}; fi
+case x in x) ;;"""
+
 
 @tegula.jit
 def product(a, b, c, K, STEP: tl.constexpr = 64):
@@ -151,3 +156,37 @@ def test_a_lower_level_is_found_on_disk(tmp_path):
     first, second = (compiled(tmp_path, says, cache) for _ in range(2))
     assert level(first) == level(second) == "2,0"
     assert not first.metadata.from_disk and second.metadata.from_disk
+
+
+@tegula.jit
+def gathered_scales(a, b, c, rows, a_scales, b_scales, K):
+    i, j, k = tl.arange(0, 64), tl.arange(0, 128), tl.arange(0, 128)
+    r = tl.load(rows + i)
+    acc = tl.zeros((64, 128), tl.float32)
+    for at in range(0, K, 128):
+        x = tl.load(a + r[:, None] * K + (at + k)[None, :])
+        y = tl.load(b + (at + k)[:, None] + j[None, :] * K)
+        scale = tl.load(a_scales + r * (K // 128) + at // 128)
+        acc += tl.dot(x, y) * scale[:, None] * tl.load(b_scales + at // 128)
+    tl.store(c + i[:, None] * 128 + j[None, :], acc)
+
+
+@pytest.mark.parametrize("three, two, want", [(0, 0, 3), (480, 0, 2), (480, 600, 3)])
+def test_fewer_blocks_where_sums_spill(tmp_path, three, two, want):
+    """Registers dealt for three blocks may be too few, and for two as well."""
+    text = SCRIPT.replace("*) spills=$say ;;", "*) spills=$say ;;\n" + OF_BLOCKS)
+    says = {"roles": "0", "open": str(two), "groups": str(two), "none": "9999"}
+    for name, what in {**says, "three": str(three)}.items():
+        text = text.replace("{" + name + "}", what)
+    script = tmp_path / "ptxas"
+    script.write_text(text)
+    script.chmod(0o700)
+    with tegula.knobs.nvidia.scope():
+        tegula.knobs.nvidia.ptxas = str(script)
+        c = tegula.jit(gathered_scales.fn).compile(
+            *["*fp8e4nv:16", "*fp8e4nv:16", "*fp32:16", "*i32:16"],
+            *["*fp32:16", "*fp32:16", "i32:16"],
+            target="cuda:sm_90a",
+        )
+    assert f".minnctapersm {want}" in c.asm["ptx"]
+    assert c.n_spills == (three if want == 3 else two)

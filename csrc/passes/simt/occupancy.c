@@ -280,14 +280,17 @@ blocks_of_straight_code(const Chip *chip, const Func *f, int64_t threads)
 /* Where threads add a product to a sum of their own it is waited for, and tensor cores work for another block
  * meanwhile: as many as have room, if sums leave each thread what addresses take. ptxas knows of no other
  * block, and gave vLLM's product of float8 by 64x128x128 and four warps 214 registers, with which one fits;
- * of 199 none spills. */
+ * of 199 none spills. Where that is too few, as beside rows that are gathered, compile.c asks for fewer blocks. */
 static int64_t
 blocks_of_sums(const Func *f)
 {
     int64_t sums = own_sum_words(f);
     int64_t words = acc_words(f->body) + sums + OTHERS_OF_SUMS;
-    return sums ? hopper_blocks_of(f, block_warps(f), (int)words, ir_shared_bytes(f))
-                : 1;
+    if (!sums)
+        return 1;
+    HopperTrial *h = &f->c->hopper;
+    int fit = hopper_blocks_of(f, block_warps(f), (int)words, ir_shared_bytes(f));
+    return h->n_blocks = h->most_blocks ? MIN(fit, h->most_blocks) : fit;
 }
 
 /* 0: the assembler's choice. */
