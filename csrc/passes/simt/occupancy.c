@@ -162,10 +162,10 @@ blocks_of_loop(const Chip *chip, const Func *f, const Op *loop, int64_t threads,
                int64_t *enough)
 {
     const Block *body = loop->regions[loop->n_regions - 1];
-    int64_t bytes, loaded = loaded_words(body, &bytes),
-                   words = scheduled_words(f, loop) + access_words(body),
-                   n = chip_blocks_by_registers((int)threads,
-                                                words + loaded + SPARE_WORDS);
+    int64_t bytes,
+        loaded = loaded_words(body, &bytes),
+        words = scheduled_words(f, loop) + access_words(body),
+        n = chip_blocks_by_registers((int)threads, words + loaded + SPARE_WORDS);
     if (!holds(body, is_heavy))
         return n;
     if (bytes * ROOMY_THREADS < bytes_in_flight(chip))
@@ -175,14 +175,12 @@ blocks_of_loop(const Chip *chip, const Func *f, const Op *loop, int64_t threads,
     return n;
 }
 
-/* Does the launch have programs for more than k blocks of a multiprocessor, or what power of two is next below? */
+/* Does the launch have programs for more blocks of a multiprocessor than those which `bytes` in flight are for? */
 static bool
-has_more_than(Func *f, int64_t k)
+has_more_than(Func *f, int64_t bytes, int64_t of_block)
 {
-    unsigned fact = GRID_FEW;
-    for (int n = 2; n <= MIN(k, 16); n *= 2)
-        fact = fact == GRID_FEW ? GRID_2 : fact << 1;
-    return !hopper_grid_is(f, fact);
+    int n = (int)MAX(bytes / of_block, 1);
+    return hopper_holds_fewer(f, n, n + 1);
 }
 
 /* The assembler unrolls a loop that only adds, as far as registers allow. Where the blocks of a multiprocessor
@@ -196,7 +194,7 @@ keep_rolled(const Chip *chip, Func *f, Op *loop, int64_t threads)
     int64_t bytes, enough = bytes_in_flight(chip);
     loaded_words(body, &bytes);
     if (loop->op == OP_FOR && bytes * ROOMY_THREADS >= enough &&
-        !holds(body, is_heavy) && has_more_than(f, enough / (bytes * threads)))
+        !holds(body, is_heavy) && has_more_than(f, enough, bytes * threads))
         ir_set_attr(loop, ATTR_UNROLL, 1);
 }
 
@@ -227,7 +225,7 @@ wants_few_in_flight(const Chip *chip, Func *f, const Op *loop, int64_t threads)
     int64_t bytes, most = 2 * bytes_in_flight(chip);
     loaded_words(body, &bytes);
     return bytes * ROOMY_THREADS >= most && !holds(body, is_heavy) &&
-           is_of_narrow_rows(f, body) && has_more_than(f, most / (bytes * threads));
+           is_of_narrow_rows(f, body) && has_more_than(f, most, bytes * threads);
 }
 
 /* n, or fewer where the launch has no more programs for a multiprocessor than would have
