@@ -40,7 +40,7 @@ CAPS = {
     "csrc/passes": 82,
     "csrc/passes/host": 962,
     "csrc/passes/run": 192,
-    "csrc/passes/simt": 7907,
+    "csrc/passes/simt": 7916,
     "csrc/passes/tile": 4379,
     "csrc/ptx": 12100,
     "csrc/runtime": 10590,
