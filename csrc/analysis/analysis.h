@@ -63,8 +63,8 @@ int facts_ragged_log2(FactTable *t, const Op *access, int dim, int max_bytes,
                       MaskEdges *e);
 /* ... as far as the pointers allow, whatever the mask is. */
 int facts_pointer_log2(FactTable *t, const Op *access, int dim, int max_bytes);
-/* The dim with the longest contiguous run of the access's pointers, as far as 16 bytes; the
- * last one on ties. */
+/* The dim with the longest contiguous run of the access's pointers, as far as 16 bytes; where
+ * there is none, that along which neighbours seem to lie nearest; the last one on ties. */
 int facts_fastest_dim(FactTable *t, const Op *access);
 /* The register bits of the elements that one instruction of an atomic takes together. A pair of
  * halves whose masks may differ is one atomic where both are on and two where one is: alone, a half
@@ -74,6 +74,10 @@ typedef struct AtomicRun {
     bool is_split; /* they are such a pair */
 } AtomicRun;
 AtomicRun facts_atomic_run(FactTable *t, const Op *atomic);
+/* nearest.c: how far apart v's neighbours along dim mostly lie, log2 of elements, by guess. t NULL: no
+ * argument is asked about. */
+enum { SCATTERED = 32 };
+int facts_distance(FactTable *t, const Val *v, int dim);
 
 /* ---- affine.c --------------------------------------------------------------------------- */
 /* A sum of scalars: c + the terms factor * a * b, where b may be NULL. Terms are merged,

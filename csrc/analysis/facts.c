@@ -31,6 +31,7 @@
  * signs of the parameters among them (FACT_GE0).
  */
 #include "analysis/facts_impl.h"
+#include <limits.h>
 
 /* How deep questions may nest before the answer is "nothing known". Asking about accesses
  * in program order keeps even long unrolled chains shallow: each finds the last one's. */
@@ -388,6 +389,21 @@ facts_ragged_log2(FactTable *t, const Op *access, int dim, int max_bytes, MaskEd
     return g;
 }
 
+/* Along which dim neighbours lie nearest, by guess; the last one on ties. */
+static int
+nearest_dim(FactTable *t, const Val *p)
+{
+    int best = p->type->rank - 1, least = INT_MAX;
+    for (int d = best; d >= 0; d--) {
+        int distance = facts_distance(t, p, d);
+        if (distance < least) {
+            best = d;
+            least = distance;
+        }
+    }
+    return best;
+}
+
 int
 facts_fastest_dim(FactTable *t, const Op *access)
 {
@@ -401,7 +417,7 @@ facts_fastest_dim(FactTable *t, const Op *access)
             best_run = run;
         }
     }
-    return best;
+    return best_run || p->type->rank < 2 ? best : nearest_dim(t, p);
 }
 
 AtomicRun

@@ -1,4 +1,4 @@
-/* facts_impl.h: what facts.c, rules.c and range.c share; nobody else but a test includes it. A second
+/* facts_impl.h: what facts.c, rules.c, range.c and nearest.c share; nobody else but a test includes it. A second
  * header in this folder because the table below is nobody's business outside. */
 #ifndef TEGULA_FACTS_IMPL_H
 #define TEGULA_FACTS_IMPL_H
@@ -55,6 +55,8 @@ int rule_con(FactTable *t, const Val *v, int dim, int want);
 int rule_div(FactTable *t, const Val *v, int dim, int run, int want);
 int rule_ragged(FactTable *t, const Val *mask, int dim, int want, MaskEdges *e,
                 int *budget);
+/* The dim of o's arg 0 along which its elements along dim come; < 0: see rules.c. */
+int fact_source_dim(const Op *o, int dim, bool *is_known);
 Answer rule_range(FactTable *t, const Val *v);
 Answer range_of_type(const Type *t); /* all the type holds */
 

@@ -73,8 +73,8 @@ below(const Type *t, int dim)
 /* The operand's dim whose neighbours are dim's neighbours in the result, or -1 where all
  * elements along dim come from one place (expand, broadcast) or nothing is known (reshape:
  * *is_known false). */
-static int
-source_dim(const Op *o, int dim, bool *is_known)
+int
+fact_source_dim(const Op *o, int dim, bool *is_known)
 {
     const Type *from = arg(o, 0)->type, *to = result(o, 0)->type;
     *is_known = true;
@@ -335,7 +335,7 @@ run_by_op(FactTable *t, const Op *o, const Val *v, int dim, int want)
     switch (o->op) {
     case OP_ARANGE: return log2_shape(v, 0);
     case OPS(OPS_INDEX, OP_SPLIT, OPS_MOVED):
-        d = source_dim(o, dim, &is_known);
+        d = fact_source_dim(o, dim, &is_known);
         return d < 0 ? 0 : fact_run(t, x, d, want);
     case OP_JOIN: return dim == v->type->rank - 1 ? 0 : run_of_both(t, x, y, dim, want);
     case OP_CAT: return run_of_both(t, x, y, dim, want);
@@ -418,7 +418,7 @@ con_by_op(FactTable *t, const Op *o, const Val *v, int dim, int want)
     case OP_CONST:
     case OP_SPLAT: return want;
     case OPS(OPS_INDEX, OP_SPLIT, OPS_MOVED):
-        d = source_dim(o, dim, &is_known);
+        d = fact_source_dim(o, dim, &is_known);
         if (d < 0)
             return is_known ? want : 0;
         return facts_constancy(t, arg(o, 0), d, want);
@@ -497,7 +497,7 @@ rule_ragged(FactTable *t, const Val *mask, int dim, int want, MaskEdges *e, int 
         return g ? rule_ragged(t, arg(o, 1), dim, g, e, budget) : 0;
     }
     if (o->op == OP_EXPAND || o->op == OP_BROADCAST) {
-        d = source_dim(o, dim, &is_known);
+        d = fact_source_dim(o, dim, &is_known);
         return d < 0 ? want : rule_ragged(t, arg(o, 0), d, want, e, budget);
     }
     if (!op_is_order(o) || e->n == MAX_MASK_EDGES ||
@@ -597,7 +597,7 @@ div_by_op(FactTable *t, const Op *o, const Val *v, int dim, int run, int want)
         g = fact_trailing_zeros((uint64_t)ir_attr(o, ATTR_START));
         return run >= log2_shape(v, 0) ? g : MIN(g, run);
     case OPS(OPS_INDEX, OP_SPLIT, OPS_MOVED):
-        d = source_dim(o, dim, &is_known);
+        d = fact_source_dim(o, dim, &is_known);
         return d < 0 ? fact_div(t, x, 0, 0, want) : fact_div(t, x, d, run, want);
     case OP_JOIN:
         if (dim == v->type->rank - 1)

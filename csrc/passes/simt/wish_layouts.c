@@ -259,6 +259,15 @@ stride_in_runs(FactTable *t, const Val *v, int dim, int depth, int64_t *c)
     return true;
 }
 
+/* Is v's stride along dim a number that is not known? It may be 2, as where tensors are stacked; where it
+ * is large, it is as large for narrow accesses. */
+static bool
+has_some_stride(const Val *v, int dim)
+{
+    int distance = v->type->rank ? facts_distance(NULL, v, dim) : 0;
+    return distance > 0 && distance < SCATTERED;
+}
+
 /* An access of a warp costs as many steps as it touches lines of memory. Elements that a thread
  * has in a row come by one access where they lie side by side. Where they lie apart they come one by one, and
  * each access touches as many lines as a vector would; so do those of an atomic that adds fewer at a time. */
@@ -268,6 +277,8 @@ count_lines(Wishes *s, const Op *o, int fastest, int vec, Width *w)
     int64_t gap = 1, c;
     if (!vec && stride_in_runs(s->facts, arg(o, 0), fastest, STRIDE_DEPTH, &c))
         gap = MIN(MAX(llabs(c), 1), LINE);
+    else if (!vec && !op_is_atomic(o))
+        gap = has_some_stride(arg(o, 0), fastest) ? 2 : 1;
     else if (!vec && op_is_atomic(o)) /* at any addresses, in any layout */
         return;
     w->has_gaps |= gap > 1 || op_is_atomic(o);
