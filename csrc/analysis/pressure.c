@@ -194,8 +194,12 @@ live_block(Lives *l, const Block *b)
 {
     for (const Op *o = b->first; o; o = o->next) {
         int start = l->place++;
-        for (int i = 0; i < o->n_args; i++) /* a scan needs all of both at once */
-            used(l, arg(o, i), start + is_wanted_during(l, o, i));
+        for (int i = 0; i < o->n_args; i++) { /* a scan needs all of both at once */
+            const Val *v = arg(o, i);
+            if (o->op == OP_SCAN && v->def && !is_view(v->def)) /* indices, too */
+                l->is_free[v->id] = false;
+            used(l, v, start + is_wanted_during(l, o, i));
+        }
         if (!op_has(o, OPF_CONTROL)) {
             l->place++;
             l->n_cuts += op_has(o, OPF_SCRATCH);

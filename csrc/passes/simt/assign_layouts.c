@@ -169,13 +169,22 @@ is_of_broadcasts(Assign *s, const Val *v, const Layout *l, int *budget)
     return true;
 }
 
-/* Is it less work to do v's definition again in another layout than to move v? Where the
+/* Would a thread load more elements in a row than come at once? Those of a warp then lie far apart. */
+static bool
+is_loaded_apart(const Op *o, const Layout *l)
+{
+    int bit[MAX_BITS], dim = result(o, 0)->type->rank - 1;
+    return o->op == OP_LOAD &&
+           ty_bits(result(o, 0)->type) / 8 << layout_run(l, dim, MAX_BITS, bit) > 32;
+}
+
+/* Is it less work to do v's definition again in layout l than to move v? Where the
  * operand is smaller than the result, moving that is less. */
 static bool
 is_remade(Assign *s, const Val *v, const Layout *l)
 {
     const Op *o = v->def;
-    if (!o || !wishes_of(s->wishes, v))
+    if (!o || !wishes_of(s->wishes, v) || is_loaded_apart(o, l))
         return false;
     bool is_repeated = o->op == OP_RESHAPE && arg(o, 0)->def &&
                        arg(o, 0)->def->op == OP_BROADCAST; /* narrow_loads */
