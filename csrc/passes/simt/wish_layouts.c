@@ -653,12 +653,13 @@ axis_layout(Wishes *s, const Op *o)
 }
 
 /* Lanes scan by five steps for each run of a thread's elements; a thread that has all of its elements in a row
- * scans those alone, and lanes scan once. Moves there and back cost two accesses of shared memory for each.
+ * scans those alone, and lanes scan once. Moves there and back wait for shared memory: sums of columns of 1024
+ * by 4 warps lose by them (394 us without, 535 with them on an H100), cummax wins (67 us without, 35 with them).
  * cummax of 4096 by 4 warps, whose rows are not aligned: 320 shuffles before and 10 then. */
 static const Layout *
 scan_layout(Wishes *s, const Op *o)
 {
-    enum { MOVE = 3, MOST_EACH = 6 }; /* larger blocks are cut */
+    enum { MOVE = 14, MOST_EACH = 6 }; /* larger blocks are cut */
     const Layout *l = axis_layout(s, o);
     const Type *t = arg(o, 0)->type;
     int each = log2_of(ty_numel(t)) - LANE_BITS - s->log2_warps, bit[MAX_BITS],
