@@ -52,7 +52,6 @@ ON_GPUS = {
     "expm1": 2,
     "log2": 2,
     "log10": 3,
-    "atan2": 2,
 }
 
 

@@ -14,7 +14,6 @@ from tegula.jit import jit
 
 from ... import core as tl
 from ... import math
-from ...external import inline_asm_elementwise
 from ...math import abs, floor, fma, where
 from ...target_info import is_ptx
 from ._tables import (
@@ -50,6 +49,7 @@ from ._typed import (
     is_negative,
     mul,
     no_number,
+    of_assembly,
     power_of_two,
     root,
     two_product,
@@ -163,12 +163,6 @@ def _power_asm(high: float, low: float) -> str:
 
 EXP_ASM = tl.constexpr(_power_asm(*LOG2E_32.value))
 EXP10_ASM = tl.constexpr(_power_asm(*LOG2_10_32.value))
-
-
-@jit
-def of_assembly(x, text: tl.constexpr):
-    """One float32 of one, by assembly of a GPU."""
-    return inline_asm_elementwise(text, "=f,f", (x,), tl.float32, True, 1)
 
 
 @typed(F)
