@@ -235,9 +235,9 @@ CASES: dict[str, Case] = {
     "norm4d": Case(norm, 1, 1, [R] * 4),
     "rnorm4d": Case(over(norm), 1, 1, [R] * 4),
     "pow": Case(
-        power, 1, 1, [[(0, 4), (0.5, 2), (-4, 0)], [(-20, 20), (-300, 300), (-4, 4)]]
+        power, 4, 1, [[(0, 4), (0.5, 2), (-4, 0)], [(-20, 20), (-300, 300), (-4, 4)]]
     ),
-    "powi": Case(power, 1, 1, [[(0, 4), (-2, 2)]] * 2, whole=True),
+    "powi": Case(power, 4, 1, [[(0, 4), (-2, 2)]] * 2, whole=True),
     "sin": Case(mpmath.sin, 2, 2, [[(-4, 4), (-1000, 1000), (-1e9, 1e9)]], logs=False),
     "cos": Case(mpmath.cos, 2, 2, [[(-4, 4), (-1000, 1000), (-1e9, 1e9)]], logs=False),
     "tan": Case(mpmath.tan, 4, 3, [[(-4, 4), (-1000, 1000), (-1e9, 1e9)]], logs=False),

@@ -14,10 +14,12 @@ from tegula.jit import jit
 
 from ... import core as tl
 from ... import math
+from ...external import inline_asm_elementwise
 from ...math import abs, floor, fma, where
 from ...target_info import is_ptx
 from ._tables import (
     CBRT,
+    EXP2_32,
     EXP32,
     EXP64,
     LN2_32,
@@ -26,6 +28,7 @@ from ._tables import (
     LN10_64,
     LOG2_10_32,
     LOG2_10_64,
+    LOG2_32,
     LOG2E_32,
     LOG2E_64,
     LOG10_2_32,
@@ -48,6 +51,7 @@ from ._typed import (
     fast_two_sum,
     is_negative,
     mul,
+    near_inverse,
     no_number,
     of_assembly,
     power_of_two,
@@ -311,10 +315,10 @@ def _log_parts(x):
     start: tl.constexpr = 0x3FE6A09E667F3BCD if wide else 0x3F3504F3
     least: tl.constexpr = 2.0**-1022 if wide else 2.0**-126
     low = x < least
-    w = bits(where(low, x * (2.0**64), x)) - start
-    e = (w >> mant).to(tl.int32) - where(low, 64, 0)
-    m = ((w & ((1 << mant) - 1)) + start).to(x.dtype, bitcast=True)
-    return e.to(x.dtype), m - 1.0
+    w = bits(where(low, x * (2.0**64), x))
+    k = (w - start) & -(1 << mant)
+    e = (k >> mant).to(tl.int32) - where(low, 64, 0)
+    return e.to(x.dtype), (w - k).to(x.dtype, bitcast=True) - 1.0
 
 
 @jit
@@ -482,7 +486,7 @@ def atanh(x) -> tensor:
 
 @jit
 def _power(x, y, y_low, odd, fraction):
-    """x^(y + y_low) = e^(y log x), where y is odd, or no whole number."""
+    """x^(y + y_low) = e^(y log x), where y is odd, or no whole number; float64."""
     a = abs(x)
     usual = (a > 0) & (a < INF)
     h, low = log_sum(where(usual, a, 1.0))
@@ -496,6 +500,80 @@ def _power(x, y, y_low, odd, fraction):
     return where((y == 0) | (x == 1.0), 1.0, r)
 
 
+@jit
+def _log2_sum(a):
+    """log2(a) of float32 as the sum of two numbers, 2^-31 near; a positive and finite."""
+    e, f = _log_parts(a)
+    # s = 2 f / (2 + f) and what rounding takes from it; log(1 + f) = s + s^3/12 + ..
+    r = near_inverse(f + 2.0)
+    s = mul(f + f, r)
+    t = add(f, -s)
+    s_low = fma(-s, f, t + t) * r
+    z = s * s
+    c, c_low = two_product(s, const(LOG2E_32[0], a))
+    c_low = fma(s, const(LOG2E_32[1], a), c_low)
+    # What s_low adds to s and to its cube: log2 e / 4 is the derivative of the latter.
+    c_low = fma(s_low, fma(z, 0.36067376, LOG2E_32[0]), c_low)
+    cube = s * z
+    q = math.polynomial(z, LOG2_32)
+    g = fma(cube, q, c)
+    h, low = fast_two_sum(e, g)
+    return h, low + (fma(cube, q, add(c, -g)) + c_low)
+
+
+# 2^($1 + $2), $2 small, as _POWER_ASM.
+_POWER_OF_TWO_ASM = tl.constexpr("""{
+.reg .f32 s, n, f;
+.reg .b32 p;
+fma.rn.sat.f32 s, $1, 0f3B820821, 0f3F000000;
+fma.rm.f32 s, s, 0f437C0000, 0f4B400001;
+sub.rn.f32 n, 0f4B40007F, s;
+add.rn.f32 f, $1, n;
+add.rn.f32 f, f, $2;
+ex2.approx.ftz.f32 f, f;
+mov.b32 p, s;
+shl.b32 p, p, 23;
+mov.b32 s, p;
+mul.rn.f32 $0, f, s;
+}""")
+
+
+@jit
+def _exp2_sum(x, low):
+    """2^(x + low) of float32, low small against x."""
+    if is_ptx():
+        return inline_asm_elementwise(
+            _POWER_OF_TWO_ASM, "=f,f,f", (x, low), tl.float32, True, 1
+        )
+    else:
+        x = math.minimum(math.maximum(x, -160.0), 140.0)
+        low = math.minimum(math.maximum(low, -0.5), 0.5)
+        n = whole(x)
+        f = (x - n) + low
+        return _times_power(fma(math.polynomial(f, EXP2_32), f, 1.0), n.to(tl.int32))
+
+
+@jit
+def _power32(x, y, y_low, odd, fraction):
+    """_power of float32; y_low None: 0."""
+    a = abs(x)
+    h, low = _log2_sum(a)
+    # Beyond, the power of no number but 1 is finite; infinity times 0 is not needed.
+    b = math.minimum(math.maximum(y, -(2.0**40)), 2.0**40)
+    p, more = two_product(b, h)
+    more = fma(b, low, more)
+    if y_low is not None:
+        more = fma(y_low, h, more)
+    r = _exp2_sum(p, more)
+    r = where((x < 0) & fraction, no_number(x), r)
+    # Of 0 and infinity the other one, where y is negative.
+    end = (bits(a) ^ where(y < 0, 0x7F800000, 0)).to(tl.float32, bitcast=True)
+    r = where((a == 0) | (a == INF), end, r)
+    r = where(is_negative(x) & odd, -r, r)
+    r = where((x != x) | (y != y), x + y, r)
+    return where((y == 0) | (x == 1.0), 1.0, r)
+
+
 @typed("f32 f32, f64 f64, f32 i32, f64 i32")
 def power(x, y) -> tensor:
     if y.dtype == tl.int32:
@@ -503,12 +581,18 @@ def power(x, y) -> tensor:
         # What a float32 beyond 2^24 lacks of y; 2^31 itself would not come back.
         back = between(z, -2147483520.0, 2147483520.0).to(tl.int32)
         lost = (y - back).to(x.dtype) - (z - back.to(x.dtype))
-        return _power(x, z, lost, (y & 1) != 0, y != y)
+        if x.dtype == tl.float64:
+            return _power(x, z, lost, (y & 1) != 0, y != y)
+        else:
+            return _power32(x, z, lost, (y & 1) != 0, y != y)
     else:
         is_whole = floor(y) == y
         half = y * 0.5
         odd = is_whole & (floor(half) != half)
-        return _power(x, y, y * 0.0, odd, is_whole ^ True)
+        if x.dtype == tl.float64:
+            return _power(x, y, y * 0.0, odd, is_whole ^ True)
+        else:
+            return _power32(x, y, None, odd, is_whole ^ True)
 
 
 @typed(F)
@@ -520,7 +604,7 @@ def _square(x):
 def pow(x, y) -> tensor:
     """x to the y; y may be an int32.
 
-    Accuracy: 1 ulp. The numbers 2, 3 and -2 become products.
+    Accuracy: 4 ulp for float32, 1 ulp for float64. The numbers 2, 3 and -2 become products.
 
     >>> x = tl.load(x_ptr + tl.arange(0, 4))
     >>> tl.extra.libdevice.pow(x, x + 0.5)
