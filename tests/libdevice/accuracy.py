@@ -210,7 +210,7 @@ CASES: dict[str, Case] = {
     "exp10": Case(lambda x: mpf(10) ** x, 1, 1, [[(-46, 39), (-324, 310)]]),
     "expm1": Case(expm1, 1, 1, [[(-1, 1), (-40, 90), (90, 710)]]),
     "sinh": Case(mpmath.sinh, 3, 2, [[(-1, 1), (-90, 90), (90, 711)]]),
-    "cosh": Case(mpmath.cosh, 1, 1, [[(-1, 1), (-90, 90), (90, 711)]]),
+    "cosh": Case(mpmath.cosh, 2, 1, [[(-1, 1), (-90, 90), (90, 711)]]),
     "tanh": Case(mpmath.tanh, 2, 2, [[(-1, 1), (-20, 20)]]),
     "log": Case(log, 1, 1, [[(0, 4), (0.9, 1.1)]]),
     "log2": Case(lambda x: log(x) / mpmath.log(2), 1, 1, [[(0, 4), (0.9, 1.1)]]),

@@ -37,6 +37,8 @@ from ._tables import (
     LOG10E_64,
     LOG32,
     LOG64,
+    LOG_NEAR_32,
+    SINH32,
     TWO_THIRDS_32,
     TWO_THIRDS_64,
 )
@@ -52,6 +54,7 @@ from ._typed import (
     is_negative,
     mul,
     near_inverse,
+    near_root,
     no_number,
     of_assembly,
     power_of_two,
@@ -150,22 +153,25 @@ fma.rn.f32 f, $1, {high}, n;
 fma.rn.f32 f, $1, {low}, f;
 ex2.approx.ftz.f32 f, f;
 mov.b32 p, s;
+add.u32 p, p, {shift};
 shl.b32 p, p, 23;
 mov.b32 s, p;
 mul.rn.f32 $0, f, s;
 }}"""
 
 
-def _power_asm(high: float, low: float) -> str:
-    """The assembly for b of log2 b = high + low."""
+def _power_asm(high: float, low: float, shift: int = 0) -> str:
+    """The assembly for 2^shift b^x, b of log2 b = high + low; x >= 0 where shift is not 0."""
 
     def word(v: float) -> str:
         return "0f" + struct.pack(">f", v).hex().upper()
 
-    return _POWER_ASM.format(per=word(high / 252), high=word(high), low=word(low))
+    per = word(high / 252)
+    return _POWER_ASM.format(per=per, high=word(high), low=word(low), shift=shift)
 
 
 EXP_ASM = tl.constexpr(_power_asm(*LOG2E_32.value))
+QUARTER_EXP_ASM = tl.constexpr(_power_asm(*LOG2E_32.value, -2))
 EXP10_ASM = tl.constexpr(_power_asm(*LOG2_10_32.value))
 
 
@@ -261,6 +267,51 @@ def expm1(x) -> tensor:
     return exp_less_1(x)
 
 
+# 2^($1 + $2), $2 small, as _POWER_ASM.
+_POWER_OF_TWO_ASM = tl.constexpr("""{
+.reg .f32 s, n, f;
+.reg .b32 p;
+fma.rn.sat.f32 s, $1, 0f3B820821, 0f3F000000;
+fma.rm.f32 s, s, 0f437C0000, 0f4B400001;
+sub.rn.f32 n, 0f4B40007F, s;
+add.rn.f32 f, $1, n;
+add.rn.f32 f, f, $2;
+ex2.approx.ftz.f32 f, f;
+mov.b32 p, s;
+shl.b32 p, p, 23;
+mov.b32 s, p;
+mul.rn.f32 $0, f, s;
+}""")
+
+
+@jit
+def exp2_sum(x, low, k: tl.constexpr):
+    """2^(k + x + low) of float32, low small against x; k not 0 only on the CPU."""
+    if is_ptx():
+        return inline_asm_elementwise(
+            _POWER_OF_TWO_ASM, "=f,f,f", (x, low), tl.float32, True, 1
+        )
+    else:
+        x = between(x, -160.0, 140.0)
+        low = math.minimum(math.maximum(low, -0.5), 0.5)
+        n = whole(x)
+        f = (x - n) + low
+        return _times_power(
+            fma(math.polynomial(f, EXP2_32), f, 1.0), n.to(tl.int32) + k
+        )
+
+
+@jit
+def _quarter_exp(x):
+    """e^x / 4 of a float32 from 0 on."""
+    if is_ptx():
+        return of_assembly(x, QUARTER_EXP_ASM)
+    else:
+        x = where(x > 100.0, 100.0, x)
+        p, low = two_product(x, const(LOG2E_32[0], x))
+        return exp2_sum(p, fma(x, const(LOG2E_32[1], x), low), -2)
+
+
 @typed(F)
 def sinh(x) -> tensor:
     """Hyperbolic sine.
@@ -272,23 +323,34 @@ def sinh(x) -> tensor:
     float32[4]: [0, 0.2526, 0.5211, 0.8223]
     """
     a = abs(x)
-    e = exp_less_1(where(a < 24.0, a, 24.0))
-    near = 0.5 * (e + div(e, e + 1.0))
-    return with_sign(where(a < 24.0, near, exp_sum(a, 0.0, -1)), x)
+    if x.dtype == tl.float64:
+        e = exp_less_1(where(a < 24.0, a, 24.0))
+        near = 0.5 * (e + div(e, e + 1.0))
+        return with_sign(where(a < 24.0, near, exp_sum(a, 0.0, -1)), x)
+    else:
+        e = _quarter_exp(a)
+        far = fma(e, 2.0, near_inverse(e) * -0.125)
+        z = x * x
+        near = fma(a * z, math.polynomial(z, SINH32), a)
+        return with_sign(where(a < 1.0, near, far), x)
 
 
 @typed(F)
 def cosh(x) -> tensor:
     """Hyperbolic cosine.
 
-    Accuracy: 1 ulp.
+    Accuracy: 2 ulp for float32, 1 ulp for float64.
 
     >>> x = tl.load(x_ptr + tl.arange(0, 4)) / 4
     >>> tl.extra.libdevice.cosh(x)
     float32[4]: [1, 1.031, 1.128, 1.295]
     """
-    e, low = exp_two(abs(x), 0.0, -1)
-    return where(e < INF, e + (low + div(const(0.25, x), e)), e)
+    if x.dtype == tl.float64:
+        e, low = exp_two(abs(x), 0.0, -1)
+        return where(e < INF, e + (low + div(const(0.25, x), e)), e)
+    else:
+        e = _quarter_exp(abs(x))
+        return fma(e, 2.0, near_inverse(e) * 0.125)
 
 
 @typed(F)
@@ -409,15 +471,32 @@ def log10(x) -> tensor:
 
 
 @jit
+def _log_1_plus32(x):
+    """log(1 + x) of a finite float32 > -1: 1 + x = 2^e (1 + f), f rounded once."""
+    k = (bits(x + 1.0) - 0x3F3504F3) & -0x800000
+    # 4 * 2^-e, because 2^-127 is subnormal.
+    four = (0x40800000 - k).to(tl.float32, bitcast=True)
+    f = fma(x * 0.25, four, fma(four, 0.25, -1.0))
+    y = fma(f, math.polynomial(f, LOG_NEAR_32), -0.5) * (f * f)
+    e = (k >> 23).to(tl.float32)
+    r = fma(e, LN2_32[0], f + fma(e, LN2_32[1], y))
+    return where(abs(x) < 2.0**-25, x, r)
+
+
+@jit
 def log_1_plus(x):
     """log(1 + x): u is 1 + x, and what that lost is small against u."""
-    u = add(x, const(1.0, x))
-    v = add(u, const(-1.0, x))
-    lost = where(abs(x) < 1.0, x - v, 1.0 - add(u, -x))
-    r = math.log(u) + lost / where(u > 0, u, 1.0)
-    tiny: tl.constexpr = 2.0**-54 if x.dtype == tl.float64 else 2.0**-25
-    r = where(abs(x) < tiny, x, r)
-    return where(x < INF, where(x == -1.0, -INF, r), x)
+    if x.dtype == tl.float32:
+        r = _log_1_plus32(x)
+        r = where(x > -1.0, r, where(x == -1.0, -INF, no_number(x)))
+        return where(x < INF, r, x)
+    else:
+        u = add(x, const(1.0, x))
+        v = add(u, const(-1.0, x))
+        lost = where(abs(x) < 1.0, x - v, 1.0 - add(u, -x))
+        r = math.log(u) + lost / where(u > 0, u, 1.0)
+        r = where(abs(x) < 2.0**-54, x, r)
+        return where(x < INF, where(x == -1.0, -INF, r), x)
 
 
 @typed(F)
@@ -433,6 +512,17 @@ def log1p(x) -> tensor:
     return log_1_plus(x)
 
 
+@jit
+def _log_of_long(near, a):
+    """log(1 + near), where a from 2^28 (float32: 2^30) on is large: log(2 a)."""
+    if a.dtype == tl.float32:
+        far = a >= 2.0**30
+        return _log_1_plus32(where(far, a, near)) + where(far, 0.6931471805599453, 0.0)
+    else:
+        far = a >= 2.0**28
+        return where(far, math.log(a) + 0.6931471805599453, log_1_plus(near))
+
+
 @typed(F)
 def asinh(x) -> tensor:
     """Inverse hyperbolic sine.
@@ -444,10 +534,12 @@ def asinh(x) -> tensor:
     float32[4]: [0, 0.2475, 0.4812, 0.6931]
     """
     a = abs(x)
-    far: tl.constexpr = 2.0**28 if x.dtype == tl.float64 else 2.0**13
-    b = where(a < far, a, 1.0)
-    near = log_1_plus(b + div(b * b, root(fma(b, b, 1.0)) + 1.0))
-    return with_sign(where(a < far, near, math.log(a) + 0.6931471805599453), x)
+    z = a * a
+    if x.dtype == tl.float32:
+        near = fma(z, near_inverse(near_root(fma(a, a, 1.0)) + 1.0), a)
+    else:
+        near = a + div(z, root(fma(a, a, 1.0)) + 1.0)
+    return with_sign(where(a < INF, _log_of_long(near, a), a), x)
 
 
 @typed(F)
@@ -460,11 +552,11 @@ def acosh(x) -> tensor:
     >>> tl.extra.libdevice.acosh(x)
     float32[4]: [0, 1.317, 1.763, 2.063]
     """
-    far: tl.constexpr = 2.0**28 if x.dtype == tl.float64 else 2.0**13
-    t = where(x < far, x, 1.0) - 1.0
-    near = log_1_plus(t + root(fma(t, t, t + t)))
-    r = where(x >= far, math.log(x) + 0.6931471805599453, near)
-    return where(x < 1.0, no_number(x), where(x == x, r, x))
+    t = x - 1.0
+    v = fma(t, t, t + t)
+    near = t + (near_root(v) if x.dtype == tl.float32 else root(v))
+    r = _log_of_long(near, x)
+    return where(x < 1.0, no_number(x), where(x < INF, r, x))
 
 
 @typed(F)
@@ -478,7 +570,15 @@ def atanh(x) -> tensor:
     float32[4]: [0, 0.2554, 0.5493, 0.973]
     """
     a = abs(x)
-    return with_sign(0.5 * log_1_plus(div(a + a, 1.0 - a)), x)
+    d = 1.0 - a
+    if x.dtype == tl.float32:
+        r = near_inverse(d)
+        q = (a + a) * r
+        q = fma(fma(-q, d, a + a), r, q)
+        y = 0.5 * _log_1_plus32(q)
+        return with_sign(where(a < 1.0, y, where(a == 1.0, INF, no_number(x))), x)
+    else:
+        return with_sign(0.5 * log_1_plus(div(a + a, d)), x)
 
 
 # ---- powers and roots ----------------------------------------------------------------
@@ -521,38 +621,6 @@ def _log2_sum(a):
     return h, low + (fma(cube, q, add(c, -g)) + c_low)
 
 
-# 2^($1 + $2), $2 small, as _POWER_ASM.
-_POWER_OF_TWO_ASM = tl.constexpr("""{
-.reg .f32 s, n, f;
-.reg .b32 p;
-fma.rn.sat.f32 s, $1, 0f3B820821, 0f3F000000;
-fma.rm.f32 s, s, 0f437C0000, 0f4B400001;
-sub.rn.f32 n, 0f4B40007F, s;
-add.rn.f32 f, $1, n;
-add.rn.f32 f, f, $2;
-ex2.approx.ftz.f32 f, f;
-mov.b32 p, s;
-shl.b32 p, p, 23;
-mov.b32 s, p;
-mul.rn.f32 $0, f, s;
-}""")
-
-
-@jit
-def _exp2_sum(x, low):
-    """2^(x + low) of float32, low small against x."""
-    if is_ptx():
-        return inline_asm_elementwise(
-            _POWER_OF_TWO_ASM, "=f,f,f", (x, low), tl.float32, True, 1
-        )
-    else:
-        x = math.minimum(math.maximum(x, -160.0), 140.0)
-        low = math.minimum(math.maximum(low, -0.5), 0.5)
-        n = whole(x)
-        f = (x - n) + low
-        return _times_power(fma(math.polynomial(f, EXP2_32), f, 1.0), n.to(tl.int32))
-
-
 @jit
 def _power32(x, y, y_low, odd, fraction):
     """_power of float32; y_low None: 0."""
@@ -564,7 +632,7 @@ def _power32(x, y, y_low, odd, fraction):
     more = fma(b, low, more)
     if y_low is not None:
         more = fma(y_low, h, more)
-    r = _exp2_sum(p, more)
+    r = exp2_sum(p, more, 0)
     r = where((x < 0) & fraction, no_number(x), r)
     # Of 0 and infinity the other one, where y is negative.
     end = (bits(a) ^ where(y < 0, 0x7F800000, 0)).to(tl.float32, bitcast=True)
