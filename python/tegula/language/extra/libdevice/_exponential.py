@@ -161,7 +161,7 @@ mul.rn.f32 $0, f, s;
 
 
 def _power_asm(high: float, low: float, shift: int = 0) -> str:
-    """The assembly for 2^shift b^x, b of log2 b = high + low; x >= 0 where shift is not 0."""
+    """The assembly for 2^shift b^x, log2 b = high + low; with a shift x is >= 0."""
 
     def word(v: float) -> str:
         return "0f" + struct.pack(">f", v).hex().upper()
@@ -722,8 +722,19 @@ def cbrt(x) -> tensor:
     """
     a = abs(x)
     usual = (a > 0) & (a < INF)
-    y, low, k = cbrt_sum(where(usual, a, 1.0))
-    return where(usual, with_sign((y + low) * power_of_two(k, x), x), x)
+    if x.dtype == tl.float32 and is_ptx():
+        tiny = a < 2.0**-100
+        m = where(tiny, a * 2.0**48, a)
+        y = of_assembly(m, "lg2.approx.ftz.f32 $0, $1;") * 0.33333334
+        y = of_assembly(y, "ex2.approx.ftz.f32 $0, $1;")
+        # One step of Newton's: 12 bits become 24.
+        s = y * y
+        y = fma(fma(-s, y, m) * near_inverse(s), 0.33333334, y)
+        y = where(tiny, y * 2.0**-16, y)
+    else:
+        y, low, k = cbrt_sum(where(usual, a, 1.0))
+        y = (y + low) * power_of_two(k, x)
+    return where(usual, with_sign(y, x), x)
 
 
 @jit
@@ -858,13 +869,26 @@ def _inverse_length(x, y, z, w):
 def hypot(x, y) -> tensor:
     """sqrt(x^2 + y^2) without overflow between.
 
-    Accuracy: 1 ulp.
+    Accuracy: 2 ulp for float32, 1 ulp for float64.
 
     >>> x = tl.load(x_ptr + tl.arange(0, 4))
     >>> tl.extra.libdevice.hypot(x, x + 1.0)
     float32[4]: [1, 2.236, 3.606, 5]
     """
-    return _length(x, y, const(0.0, x), const(0.0, x))
+    if x.dtype == tl.float64:
+        return _length(x, y, const(0.0, x), const(0.0, x))
+    else:
+        a = abs(x)
+        b = abs(y)
+        large = math.maximum(a, b)
+        # Powers of two, one the other's inverse, that bring `large` into 1/4 .. 2^14.
+        k = bits(large) & 0x78000000
+        f = (0x7E000000 - k).to(tl.float32, bitcast=True)
+        p = large * f
+        q = math.minimum(a, b) * f
+        r = near_root(fma(p, p, q * q)) * (k + 0x01000000).to(tl.float32, bitcast=True)
+        r = where((x != x) | (y != y), x + y, r)
+        return where((a == INF) | (b == INF), INF, r)
 
 
 @typed(FF)

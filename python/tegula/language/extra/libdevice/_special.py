@@ -1,4 +1,5 @@
-"""The error function and its kin, and the gamma function. float32 is computed in float64.
+"""The error function and its kin, and the gamma function. Most of float32 is computed in
+float64.
 
 The scaled complement erfcx is one polynomial for all of 0 .. infinity (after Shepherd and
 Laframboise, 1981); the complement, and the normal distribution, are that times the
@@ -17,9 +18,12 @@ from ... import core as tl
 from ... import math
 from ...math import abs, fma, where
 from ._circular import turned
-from ._exponential import exp_sum, log_1_plus, log_sum
+from ._exponential import exp2_sum, exp_sum, log_1_plus, log_sum
+from ._tables import LOG2E_32
 from ._tables_special import (
     ERF,
+    ERF32,
+    ERFC32,
     ERFCX,
     INV_MID,
     INV_TAIL1,
@@ -30,7 +34,9 @@ from ._tables_special import (
 from ._typed import (
     INF,
     F,
+    const,
     is_negative,
+    near_inverse,
     no_number,
     two_product,
     two_sum,
@@ -69,6 +75,21 @@ def _erfc(x):
 
 
 @jit
+def _erfc32(x):
+    a = math.minimum(abs(x), 11.0)
+    d = a + 3.0
+    r = near_inverse(d)
+    r = fma(fma(-d, r, 1.0), r, r)
+    p, low = two_product(a, a)
+    h, more = two_product(p, const(-LOG2E_32[0], x))
+    more = fma(low, -LOG2E_32[0], fma(p, const(-LOG2E_32[1], x), more))
+    r = math.polynomial((a - 3.0) * r, ERFC32) * r * exp2_sum(h, more, 0)
+    r = where(is_negative(x), 2.0 - r, r)
+    r = where(a < 0.7, fma(-x, math.polynomial(p, ERF32), 1.0), r)
+    return where(x != x, x, r)
+
+
+@jit
 def _erf(x):
     a = abs(x)
     z = a * a
@@ -95,12 +116,12 @@ def erf(x) -> tensor:
 def erfc(x) -> tensor:
     """1 - erf(x), accurate for large x.
 
-    Accuracy: 1 ulp for float32, 5 ulp for float64.
+    Accuracy: 4 ulp for float32, 5 ulp for float64.
 
     >>> tl.extra.libdevice.erfc(tl.load(x_ptr + tl.arange(0, 4)))
     float32[4]: [1, 0.1573, 0.004678, 2.209e-05]
     """
-    return _erfc(x.to(tl.float64)).to(x.dtype)
+    return _erfc32(x) if x.dtype == tl.float32 else _erfc(x)
 
 
 @typed(F)
