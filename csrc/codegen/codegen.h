@@ -63,6 +63,7 @@ struct Ll {
     void *machine_data;
     int log2_ctas;    /* simt only: blocks of a cluster that share a program */
     int team_threads; /* simt only: who meets at barriers, in roles; 0: all of the block */
+    struct PtxTurns *turns;    /* PTX only: of sines; ptx_math.c */
     struct SimCosts *costs;    /* simt only: what has been asked of the machine */
     struct LlExterns *externs; /* functions of the user's libraries: link.c */
     struct LlLines *lines;     /* of the source, for PTX: lines.c; NULL: none */

@@ -110,3 +110,55 @@ def test_accuracy(name: str, target: str) -> None:
     assert same.all(), (x[~same], got[~same], rounded[~same])
     zero = x == 0
     assert (np.signbit(got[zero]) == np.signbit(rounded[zero])).all()
+
+
+@tegula.jit
+def of_one_angle(o_ptr, x_ptr, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    x = tl.load(x_ptr + i)
+    r = tl.cos(x)
+    if n > 1:
+        r += 2 * tl.sin(x)
+        y = x * 0.5
+        r += 4 * tl.sin(y)
+    else:
+        y = x * 0.25
+        r += 8 * tl.cos(y)
+    for _ in range(n):
+        r += 16 * tl.sin(x) + 32 * tl.cos(y)
+    tl.store(o_ptr + i, r + 64 * tl.cos(y))
+
+
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_sines_of_one_angle(n: int) -> None:
+    """What is known of an angle is used where it is known, and nowhere else."""
+    x = np.concatenate(ANGLES[::3]).astype(np.float32)[:2048]
+    x = np.resize(x, 2048)
+    out = np.empty_like(x)
+    of_one_angle[(1,)](out, x, n, B=2048)
+    a = x.astype(np.float64)
+    y = a * (0.5 if n > 1 else 0.25)
+    want = np.cos(a) + 64 * np.cos(y) + n * (16 * np.sin(a) + 32 * np.cos(y))
+    want += 2 * np.sin(a) + 4 * np.sin(y) if n > 1 else 8 * np.cos(y)
+    assert np.abs(out - want).max() < 1e-4
+
+
+def test_one_far_branch_for_an_angle() -> None:
+    @tegula.jit
+    def both(o_ptr, x_ptr, B: tl.constexpr):
+        i = tl.arange(0, B)
+        x = tl.load(x_ptr + i)
+        tl.store(o_ptr + i, tl.sin(x) * 3 + tl.cos(x) + libdevice.tan(x))
+
+    @tegula.jit
+    def one(o_ptr, x_ptr, B: tl.constexpr):
+        i = tl.arange(0, B)
+        tl.store(o_ptr + i, tl.sin(tl.load(x_ptr + i)))
+
+    counts = [
+        k.compile("*fp32:16", "*fp32:16", B=512, target="cuda:sm_90a")
+        .asm["ptx"]
+        .count("bra")
+        for k in (both, one)
+    ]
+    assert counts[0] == counts[1] > 0

@@ -43,25 +43,72 @@ near_quadrant(const M *m, Lv x)
     return (Turns32){bits(m, t), r};
 }
 
+/* What sines have found out about their arguments: a cosine of the same x asks again. */
+typedef struct Known {
+    Lv magnitude; /* of x */
+    Turns32 k;
+    LLVMBasicBlockRef before, join; /* k is known in `join`, which `before` dominates */
+} Known;
+
+enum { MAX_KNOWN = 64 };
+
+typedef struct PtxTurns {
+    Known all[MAX_KNOWN]; /* the last ones */
+    int n;
+} PtxTurns;
+
+/* The turns of x that are known where code is built, NULL: none are. The blocks that dominate
+ * it: those before a join of ours, or the only one from which a branch comes. */
+static const Turns32 *
+known(const PtxTurns *t, Lv x, LLVMBasicBlockRef here)
+{
+    for (int steps = 0; here && steps < 2 * MAX_KNOWN; steps++) {
+        const Known *k = t->all, *end = k + (t->n < MAX_KNOWN ? t->n : MAX_KNOWN);
+        while (k < end && k->join != here)
+            k++;
+        if (k < end && LLVMGetOperand(k->magnitude, 0) == x)
+            return &k->k;
+        LLVMUseRef use = LLVMGetFirstUse(LLVMBasicBlockAsValue(here));
+        here = k < end ? k->before
+               : use && !LLVMGetNextUse(use)
+                   ? LLVMGetInstructionParent(LLVMGetUser(use))
+                   : NULL;
+    }
+    return NULL;
+}
+
 /* The code for a large x is long, and hardly ever runs: a branch around it. */
-static Lv
-sine(Ll *l, Lv x, int turn)
+static Turns32
+turns(Ll *l, const M *m, Lv x)
 {
     LLVMBuilderRef b = l->b;
-    M m = like(l, x);
-    Turns32 near = near_quadrant(&m, x);
-    Lv a = magnitude(&m, x), inf = num(&m, (double)__builtin_inff());
-    Lv is_far = LLVMBuildAnd(b, less(&m, num(&m, 100000), a), less(&m, a, inf), "");
+    if (!l->turns)
+        l->turns = NEW(l->c->arena, PtxTurns);
+    const Turns32 *same = known(l->turns, x, LLVMGetInsertBlock(b));
+    if (same)
+        return *same;
+    Turns32 near = near_quadrant(m, x);
+    Lv a = magnitude(m, x), inf = num(m, (double)__builtin_inff());
+    Lv is_far = LLVMBuildAnd(b, less(m, num(m, 100000), a), less(m, a, inf), "");
     LLVMBasicBlockRef before = LLVMGetInsertBlock(b), far_at = ll_block(l, "far"),
                       join = ll_block(l, "near");
     ll_if(l, is_far, far_at, join);
-    Turns32 far = math_quadrant(&m, x);
+    Turns32 far = math_quadrant(m, x);
     far_at = LLVMGetInsertBlock(b);
     ll_jump(l, join);
     Turns32 k = {ll_join(l, near.q, before, far.q, far_at),
                  ll_join(l, near.r, before, far.r, far_at)};
-    Lv r = math_sine_of(&m, k, turn);
-    return turn ? r : pick(&m, LLVMBuildFCmp(b, LLVMRealOEQ, x, num(&m, 0), ""), x, r);
+    l->turns->all[l->turns->n++ % MAX_KNOWN] = (Known){a, k, before, join};
+    return k;
+}
+
+static Lv
+sine(Ll *l, Lv x, int turn)
+{
+    M m = like(l, x);
+    Lv r = math_sine_of(&m, turns(l, &m, x), turn);
+    return turn ? r
+                : pick(&m, LLVMBuildFCmp(l->b, LLVMRealOEQ, x, num(&m, 0), ""), x, r);
 }
 
 /* The approximations Triton's functions are, where PTX has one that is good enough: one

@@ -9,6 +9,7 @@ from tegula.jit import jit
 from ... import core as tl
 from ... import math
 from ...math import abs, fma, where
+from ...target_info import is_ptx
 from ._tables import (
     ASIN32,
     ASIN64,
@@ -83,7 +84,15 @@ def tan(x) -> tensor:
     >>> tl.extra.libdevice.tan(x)
     float32[4]: [0, 0.2553, 0.5463, 0.9316]
     """
-    return div(math.sin(x), math.cos(x))
+    s = math.sin(x)
+    c = math.cos(x)
+    if x.dtype == tl.float32 and is_ptx():
+        r = near_inverse(c)
+        q = s * r
+        # A correction that leaves -0 as it is.
+        return fma(-fma(q, c, -s), r, q)
+    else:
+        return div(s, c)
 
 
 # ---- of half turns -------------------------------------------------------------------
