@@ -88,6 +88,7 @@ GROUPS = (
                 "._circular",
                 "._conversions",
                 "._exponential",
+                "._roots",
                 "._fast",
                 "._special",
                 "._bessel",
