@@ -341,11 +341,14 @@ power(const M *m, Lv x)
     return m->l->ops->math(m->l, OP_EXP, E_F32, &x);
 }
 
+/* 2 / x for x from 1 on; a GPU takes it for 0 beyond 2^126. */
 static Lv
-quotient(const M *m, Lv x, Lv y)
+two_over(const M *m, Lv x)
 {
-    Lv r = m->l->ops->math(m->l, OP_DIV, E_F32, (Lv[]){x, y});
-    return r ? r : LLVMBuildFDiv(m->l->b, x, y, "");
+    if (m->l->ops == &scalar_ops_host)
+        return LLVMBuildFDiv(m->l->b, num(m, 2), x, "");
+    Lv r = ll_intrinsic(m->l, "llvm.nvvm.rcp.approx.ftz.f", NULL, 0, &x, 1);
+    return mul(m, num(m, 2), r);
 }
 
 static Lv
@@ -356,7 +359,7 @@ tanh_f32(const M *m, Lv x)
                    -0.0537416216254267f, 0.02064413266877215f, -0.005709493770193283f);
     near = mad(m, mul(m, near, z), x, x);
     Lv e = power(m, add(m, a, a));
-    Lv far = sub(m, num(m, 1), quotient(m, num(m, 2), add(m, e, num(m, 1))));
+    Lv far = sub(m, num(m, 1), two_over(m, add(m, e, num(m, 1))));
     return with_sign_of(m, pick(m, less(m, a, num(m, 0.625)), near, far), x);
 }
 
