@@ -26,7 +26,7 @@ CAPS = {
     "csrc/codegen": 3531,
     "csrc/codegen/host": 5453,
     "csrc/codegen/library": 1195,
-    "csrc/codegen/simt": 8141,
+    "csrc/codegen/simt": 8180,
     "csrc/frontend": 1085,
     "csrc/frontend/builtins": 1515,
     "csrc/frontend/program": 3209,
@@ -47,7 +47,7 @@ CAPS = {
     "csrc/runtime/emu": 320,
     "csrc/tools": 3154,
     "csrc/tools/ptxsim": 1020,
-    "python/tegula": 17730,
+    "python/tegula": 18024,
 }
 
 
