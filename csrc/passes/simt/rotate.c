@@ -31,7 +31,7 @@
  * Rule 1: all ops of the loop are pure or loads, and only the second product and the scaling
  *         of its sum look at that sum. So an iteration that does not exist leaves no trace.
  * Rule 2: s, acc and the second product's operand are in registers together.
- * Rule 3: a multiprocessor holds two warpgroups of the launch at most. Of more, some
+ * Rule 3: a multiprocessor has room for two warpgroups of the kernel at most. Of more, some
  *         compute while others multiply, and the registers that this takes cost blocks
  *         (H200, D = 64: 453 TFLOP/s as it was, 356 rotated; D = 128: 500 and 557).
  * Rule 4: t is counted in 32 bits, so a step of 1 wants a bound that is known to be positive.
@@ -268,7 +268,7 @@ is_alone(const Rotation *r)
 {
     int blocks = hopper_blocks(r->f, r->f->team_warps, loop_pressure(r->loop),
                                operand_bytes(r));
-    return !hopper_holds_fewer(r->f, 2 * WARPGROUP / r->f->team_warps, blocks);
+    return blocks * r->f->team_warps <= 2 * WARPGROUP;
 }
 
 /* Rule 4. */
