@@ -1,6 +1,6 @@
 """Seconds from the first call of an autotuned product to its result, caches empty.
 
-python benchmarks/tuning.py [--sides 512 1024 4096]    on a GPU; Triton too where it is installed
+python benchmarks/tuning.py [--sides 512 1024 4096]    on a GPU; Triton too, if installed
 
 Each row is a process of its own: import is not counted, the compiles of 24 configurations
 and their timings are.
@@ -20,7 +20,8 @@ import time
 BLOCKS = (
     (128, 256, 64, 8, 3), (64, 256, 32, 4, 4), (128, 128, 32, 4, 4), (128, 64, 32, 4, 4),
     (64, 128, 32, 4, 4), (128, 32, 32, 4, 4), (64, 32, 32, 2, 5), (32, 64, 32, 2, 5),
-    (128, 256, 128, 8, 3), (256, 128, 128, 8, 3), (256, 64, 128, 4, 4), (64, 256, 128, 4, 4),
+    (128, 256, 128, 8, 3), (256, 128, 128, 8, 3), (256, 64, 128, 4, 4),
+    (64, 256, 128, 4, 4),
     (128, 128, 128, 4, 4), (128, 64, 64, 4, 4), (64, 128, 64, 4, 4), (128, 32, 64, 4, 4),
     (256, 128, 64, 8, 3), (128, 128, 64, 4, 3), (128, 128, 64, 8, 4), (64, 64, 64, 4, 5),
     (64, 64, 32, 4, 3), (256, 64, 32, 8, 3), (128, 256, 32, 8, 4), (32, 128, 64, 4, 4),

@@ -5,7 +5,7 @@ import tegula.language as tl
 
 
 @tegula.jit
-def kernel(a, b, c, SIDE: tl.constexpr = 512, K: tl.constexpr = 16):
+def kernel(a, b, c, SIDE: tl.constexpr = 1024, K: tl.constexpr = 16):
     m, k = tl.arange(0, SIDE), tl.arange(0, K)
     x = tl.load(a + m[:, None] * K + k[None, :])
     y = tl.load(b + k[:, None] * SIDE + m[None, :])
@@ -17,7 +17,7 @@ def run():
 
 
 # ----
-# OutOfResources: out of resource: registers of a thread, Required: 2048, Limit: 1024. Smaller blocks or more `num_warps` may help.
-# block_too_many_registers.py:12:50: UnsupportedError[RESOURCES]: out of resource: registers of a thread, required: 2048, limit: 1024
+# OutOfResources: out of resource: registers of a thread, Required: 4096, Limit: 1024. Smaller blocks or more `num_warps` may help.
+# block_too_many_registers.py:12:50: UnsupportedError[RESOURCES]: out of resource: registers of a thread, required: 4096, limit: 1024
 #     tl.store(c + m[:, None] * SIDE + m[None, :], tl.dot(x, y))
 #                                                  ^~~~~~~~~~~~

@@ -23,6 +23,13 @@ ROWS = {
     )
     if flags != "BI_PY"
 }
+OPS = Path(__file__).parents[2] / "csrc/ir/ops.def"  # a row of MATH is a builtin, too
+ROWS |= {
+    name: ("x", flags)
+    for name, flags in re.findall(
+        r"^MATH\(\w+,\s*(\w+),[^,]*,\s*(\w+)", OPS.read_text(), re.M
+    )
+}
 MODULES: list[ModuleType] = [
     *(tl, tl.math, tl.core, tl.target_info),
     *(cuda, debug, later_names),

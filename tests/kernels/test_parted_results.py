@@ -88,7 +88,7 @@ def test_order(device: Any, rng: Any, shape: Any, warps: int) -> None:
 
 
 def test_shuffles() -> None:
-    """32 sums of 32 lanes, each stored by one: 16 + 8 + 4 + 2 + 1; 32 bring all to each lane."""
+    """32 sums of 32 lanes, each stored by one: 16 + 8 + 4 + 2 + 1; 32 bring all to all."""
     options = {"M": 32, "N": 128, "num_warps": 1, "target": "cuda:sm_90a"}
     one = sums.compile("*fp32:16", "*fp32:16", **options)
     assert one.asm["ptx"].count("shfl.sync") == 31

@@ -32,7 +32,7 @@ def split_k(
 @pytest.mark.parametrize("bm, bn, warps", [(32, 128, 4), (16, 64, 4), (64, 64, 4)])
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
 def test_sums(device, rng, dtype, bm, bn, warps):
-    """sm_90 moves sums to whole lines before it adds them, also those of a turned product."""
+    """sm_90 moves sums to whole lines before it adds them, those of turned products too."""
     M, N, K = 2 * bm, bn, 256
     a, b = (rng.integers(-2, 3, s).astype(np.float16) for s in ((M, K), (K, N)))
     c = rng.integers(-9, 9, (M, N)).astype(dtype)

@@ -26,7 +26,9 @@ DTYPES = re.findall(
     re.M,
 )
 OPS = re.findall(
-    r'^OP\(\w+\s*,\s*"(\w+)"', (ROOT / "csrc/ir/ops.def").read_text(), re.M
+    r'^(?:OP\(\w+\s*,\s*"|MATH\(\w+,\s*)(\w+)',
+    (ROOT / "csrc/ir/ops.def").read_text(),
+    re.M,
 )
 
 # What makes z of x and y, blocks of 64 of the type, of c, a block of i32 0..63, and of n.
@@ -76,7 +78,7 @@ BODIES = {
     "bitcast": "z = y.to(x.dtype, bitcast=True)",
     "addptr": "z = tl.load(x_ptr + c.to(tl.int64) * n)",
     **{op: f"z = tl.{op}(x)" for op in ("exp", "exp2", "log", "log2", "sin", "cos", "erf")},
-    **{op: f"z = tl.{op}(x)" for op in ("sqrt", "sqrt_rn", "rsqrt", "floor", "ceil")},
+    **{op: f"z = tl.{op}(x)" for op in ("sqrt", "sqrt_rn", "rsqrt", "floor", "ceil", "rint")},
     "tanh": "z = tl.math.tanh(x)",
     "load": 'z = tl.load(x_ptr + c, mask=c < n, other=y, cache_modifier=".cg")',
     "store": 'tl.store(o_ptr + 2 * c, x, mask=c < n, eviction_policy="evict_first")\n    z = y',

@@ -48,7 +48,8 @@ def test_sectors_are_used_whole(counts, name):
     assert c.efficiency() >= (0.96 if "entropy" in name else 1)
     if "entropy" not in name:
         assert c.widths("ld.global", "cp.async") == [16]
-        assert c.widths("st.global") == [16]
+        # Lanes share the sums of columns: each has two of them.
+        assert c.widths("st.global") == [8 if "column" in name else 16]
 
 
 PIPELINED = [
@@ -76,13 +77,13 @@ def test_operands_come_by_cp_async_and_ldmatrix(device, counts, name):
 
 # Instructions of PTX that a warp issues for an iteration, at most; and of them products.
 MOST = {
-    "matmul 128x128x64 f16": {"sm_80": (178, 64), "sm_90a": (79, 4)},
+    "matmul 128x128x64 f16": {"sm_80": (178, 64), "sm_90a": (81, 4)},
     "matmul 256x128x32 f16": {"sm_80": (151, 64), "sm_90a": (69, 4)},
-    "matmul 64x64x64 f16": {"sm_80": (128, 32), "sm_90a": (78, 4)},
+    "matmul 64x64x64 f16": {"sm_80": (128, 32), "sm_90a": (80, 4)},
     "attention D=64 f16": {"sm_80": (699, 128), "sm_90a": (253, 8)},
     # sm_80: an xor for each swizzle, to spare registers
     "attention D=128 f16": {"sm_80": (576, 128), "sm_90a": (324, 12)},
-    "rms norm loop bf16": {"sm_80": (160, 0), "sm_90a": (160, 0)},
+    "rms norm loop bf16": {"sm_80": (163, 0), "sm_90a": (160, 0)},
     "column sum f32": {"sm_80": (34, 0), "sm_90a": (34, 0)},
 }
 
