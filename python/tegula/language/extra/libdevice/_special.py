@@ -18,7 +18,7 @@ from ... import core as tl
 from ... import math
 from ...math import abs, fma, where
 from ._circular import turned
-from ._exponential import exp2_sum, exp_sum, log_1_plus, log_sum
+from ._exponential import exp2_exact, exp_sum, log_1_plus, log_sum
 from ._tables import LOG2E_32
 from ._tables_special import (
     ERF,
@@ -83,7 +83,7 @@ def _erfc32(x):
     p, low = two_product(a, a)
     h, more = two_product(p, const(-LOG2E_32[0], x))
     more = fma(low, -LOG2E_32[0], fma(p, const(-LOG2E_32[1], x), more))
-    r = math.polynomial((a - 3.0) * r, ERFC32) * r * exp2_sum(h, more, 0)
+    r = math.polynomial((a - 3.0) * r, ERFC32) * r * exp2_exact(h, more, 0)
     r = where(is_negative(x), 2.0 - r, r)
     r = where(a < 0.7, fma(-x, math.polynomial(p, ERF32), 1.0), r)
     return where(x != x, x, r)
