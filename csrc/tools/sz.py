@@ -40,14 +40,14 @@ CAPS = {
     "csrc/passes": 82,
     "csrc/passes/host": 962,
     "csrc/passes/run": 192,
-    "csrc/passes/simt": 7987,
+    "csrc/passes/simt": 7988,
     "csrc/passes/tile": 4379,
     "csrc/ptx": 12100,
     "csrc/runtime": 10590,
     "csrc/runtime/emu": 320,
     "csrc/tools": 3154,
     "csrc/tools/ptxsim": 1020,
-    "python/tegula": 18024,
+    "python/tegula": 18028,
 }
 
 

@@ -13,6 +13,7 @@ import simulated
 import test_persistent
 
 import tegula
+import tegula.language as tl
 from tegula import tuning
 
 pytestmark = pytest.mark.usefixtures("ptxsim")
@@ -137,3 +138,25 @@ print(len(compiles))
         [sys.executable, "-", *folders], input=script, capture_output=True, text=True
     )
     assert done.stdout == "1\n", done.stderr
+
+
+@tegula.jit
+def counts_of_bins(x_ptr, y_ptr, n, N: tl.constexpr, R: tl.constexpr):
+    bins = tl.arange(0, R)
+    acc = tl.zeros((R, N), tl.int64)
+    for start in range(0, n, N):
+        i = start + tl.arange(0, N)
+        x = tl.load(x_ptr + tl.program_id(0) * n + i, mask=i < n) & 15
+        acc += tl.where(i < n, bins[:, None] == x, False)
+    tl.store(y_ptr + tl.program_id(0) * R + bins, tl.sum(acc, axis=1))
+
+
+@pytest.mark.parametrize("bins", [2, 16])
+def test_few_programs_unroll_what_only_adds(bins):
+    """Counts of 16 bins carry 128 words a thread for 4 that they load: by four iterations
+    at a time their sums lay in local memory, 403 us for 35."""
+    x = simulated.put(np.zeros(1 << 12, np.int32), test_persistent.TARGET)
+    y = simulated.put(np.zeros(64, np.int64), test_persistent.TARGET)
+    made = counts_of_bins.prepare(x, y, 1 << 11, grid=(2,), N=512, R=bins)
+    loads = made.asm["simt"].count("load %")
+    assert (loads > 1) == (bins == 2)

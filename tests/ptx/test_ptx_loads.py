@@ -16,6 +16,9 @@ import pytest
 from cases import BENCH, B, Case, F, compiled
 from test_gate import PTXAS
 
+import tegula
+import tegula.language as tl
+
 pytestmark = pytest.mark.skipif(not PTXAS, reason="needs ptxas")
 
 LDG, FADD = {0x981}, {0x221, 0x421, 0x621}  # the low 12 bits of an instruction, sm_90
@@ -114,3 +117,23 @@ def test_a_full_queue_is_not_unrolled(
     case = Case(kernel, BENCH + kernel, signature, options)
     codes = list(opcodes(compiled(case, "sm_90a").asm["cubin"]))
     assert sum(op in LDG for op in codes) == loads
+
+
+@tegula.jit
+def counts_of_bins(x_ptr, y_ptr, n, N: tl.constexpr, R: tl.constexpr):
+    at = tl.program_id(0) * n
+    bins = tl.arange(0, R)
+    acc = tl.zeros((R, N), tl.int64)
+    for start in range(0, n, N):
+        i = start + tl.arange(0, N)
+        x = tl.load(x_ptr + at + i, mask=i < n) & 15
+        acc += tl.where(i < n, bins[:, None] == x, False)
+    tl.store(y_ptr + tl.program_id(0) * R + bins, tl.sum(acc, axis=1))
+
+
+@pytest.mark.parametrize("bins", [1, 16])
+def test_what_computes_longer_than_it_loads_is_not_kept_rolled(bins: int) -> None:
+    kernel = counts_of_bins.compile(
+        "*i32:16", "*i64:16", "i32:16", N=1024, R=bins, target="cuda:sm_90a"
+    )
+    assert ("nounroll" in kernel.asm["ptx"]) == (bins == 1)

@@ -186,15 +186,17 @@ has_more_than(Func *f, int64_t bytes, int64_t of_block)
 /* The assembler unrolls a loop that only adds, as far as registers allow. Where the blocks of a multiprocessor
  * load enough by one iteration each, more of them make memory jump between more rows: sums down columns of 64
  * bytes by 512 threads and two blocks on an H100 run at 2286 GB/s with four iterations' loads on their way, at 2584
- * with one's; of 16 bytes by 128 threads at 993 and 1254. */
+ * with one's; of 16 bytes by 128 threads at 993 and 1254. A loop that computes longer than it loads, such as counts of
+ * 16 bins of each element, is left alone. */
 static void
 keep_rolled(const Chip *chip, Func *f, Op *loop, int64_t threads)
 {
+    enum { FEW_OPS = 16, MOST = 256 };
     const Block *body = loop->regions[loop->n_regions - 1];
-    int64_t bytes, enough = bytes_in_flight(chip);
-    loaded_words(body, &bytes);
+    int64_t bytes, enough = bytes_in_flight(chip), loaded = loaded_words(body, &bytes);
     if (loop->op == OP_FOR && bytes * ROOMY_THREADS >= enough &&
-        !holds(body, is_heavy) && has_more_than(f, enough, bytes * threads))
+        !holds(body, is_heavy) && code_size(f, body, MOST) <= FEW_OPS * loaded &&
+        has_more_than(f, enough, bytes * threads))
         ir_set_attr(loop, ATTR_UNROLL, 1);
 }
 
