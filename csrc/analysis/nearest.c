@@ -106,6 +106,8 @@ guess(Guess *g, const Val *v, int dim)
         return guess_all(g, o, 0, dim);
     if (o->op == OP_CAST)
         return guess(g, arg(o, 0), dim);
+    if (!o->n_args)
+        return SCATTERED;
     int from = fact_source_dim(o, dim, &is_known);
     if (is_known)
         return from < 0 ? STILL : guess(g, arg(o, 0), from);

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # Lines of code: without blank lines, comments and docstrings.
 CAPS = {
     "csrc": 838,
-    "csrc/analysis": 6065,
+    "csrc/analysis": 6067,
     "csrc/base": 1691,
     "csrc/codegen": 3531,
     "csrc/codegen/host": 5453,
@@ -41,7 +41,7 @@ CAPS = {
     "csrc/passes/host": 962,
     "csrc/passes/run": 192,
     "csrc/passes/simt": 7988,
-    "csrc/passes/tile": 4379,
+    "csrc/passes/tile": 4381,
     "csrc/ptx": 12100,
     "csrc/runtime": 10590,
     "csrc/runtime/emu": 320,

@@ -128,6 +128,8 @@ pass_swap_dots(Func *f)
     if (hopper_plan(f).level < 2 || has_chained_dot(f->body))
         return;
     EACH_OP_INSIDE_OUT(o, f->body) {
+        if (o->n_results && result(o, 0)->type->layout)
+            continue; /* text from behind assign_layouts */
         if (o->op == OP_DOT) {
             try_dot(f, o);
             continue;
