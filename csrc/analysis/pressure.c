@@ -325,7 +325,7 @@ most_sum_words(const Func *f)
 int64_t
 bytes_in_flight(const Chip *chip)
 {
-    enum { LATENCY = 900 }; /* ns of a load while memory is busy, an H200's */
+    enum { LATENCY = 900 }; /* ns that a load takes: an H200 was fastest with 32 KB */
     return (int64_t)chip->gbs * LATENCY;
 }
 
