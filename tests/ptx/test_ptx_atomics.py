@@ -117,34 +117,3 @@ def test_all_assemble(tmp_path: Path, target: str) -> None:
         command = [PTXAS, f"-arch={target}", "-O0", "-o", out, file]
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 0, f"{file.read_text()}\n{done.stdout}{done.stderr}"
-
-
-@tegula.jit
-def split_k(
-    a_ptr, b_ptr, c_ptr, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
-):
-    m = tl.program_id(0) * BM + tl.arange(0, BM)
-    n = tl.program_id(1) * BN + tl.arange(0, BN)
-    acc = tl.zeros((BM, BN), tl.float32)
-    for start in range(tl.program_id(2) * BK, K, BK * tl.num_programs(2)):
-        k = start + tl.arange(0, BK)
-        a = tl.load(a_ptr + m[:, None] * K + k[None, :])
-        b = tl.load(b_ptr + k[:, None] * N + n[None, :])
-        acc = tl.dot(a, b, acc)
-    c_ptrs = c_ptr + m[:, None] * N + n[None, :]
-    tl.atomic_add(c_ptrs, acc.to(c_ptr.dtype.element_ty), sem="relaxed")
-
-
-@pytest.mark.parametrize("rows, warps", [(32, 4), (64, 4), (128, 8)])
-@pytest.mark.parametrize("dtype, name", [("bf16", "v4.bf16x2"), ("fp32", "v4.f32")])
-def test_sums_of_products(dtype: str, name: str, rows: int, warps: int) -> None:
-    """A product's sums lie in pieces of rows, and turned ones across: they move first. By
-    32x128 in bf16 they went one by one, 971 us for 77."""
-    given = ("*bf16:16", "*bf16:16", f"*{dtype}:16", "i32:16", "i32:16")
-    blocks = {"BM": rows, "BN": 128, "BK": 64, "num_warps": warps}
-    c = split_k.compile(*given, **blocks, target="cuda:sm_90a")
-    n = rows * 128 * (2 if dtype == "bf16" else 4) // 16 // (32 * warps)
-    noftz = ".noftz" if dtype == "bf16" else ""
-    found = counted(c.asm["ptx"])
-    sums = {k: v for k, v in found.items() if k.startswith(("red", "atom"))}
-    assert sums == {f"red.relaxed.gpu.global.add{noftz}.{name}": n}
