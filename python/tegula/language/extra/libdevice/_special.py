@@ -77,13 +77,22 @@ def _erfc(x):
 @jit
 def _erfc32(x):
     a = math.minimum(abs(x), 11.0)
-    d = a + 3.0
+    n, d = a - 3.0, a + 3.0
+    n_low, d_low = a - (n + 3.0), a - (d - 3.0)
     r = near_inverse(d)
     r = fma(fma(-d, r, 1.0), r, r)
+    t = n * r
+    t = fma(fma(-t, d, n) + fma(-t, d_low, n_low), r, t)
+    # 1 / (a + 3) is r + left: six roundings would be more than four units.
+    left = fma(-d_low, r, fma(-d, r, 1.0)) * r
+    f = math.polynomial(t, ERFC32)
+    q = f * r
+    left = fma(f, left, fma(f, r, -q))
     p, low = two_product(a, a)
     h, more = two_product(p, const(-LOG2E_32[0], x))
     more = fma(low, -LOG2E_32[0], fma(p, const(-LOG2E_32[1], x), more))
-    r = math.polynomial((a - 3.0) * r, ERFC32) * r * exp2_exact(h, more, 0)
+    e = exp2_exact(h, more, 0)
+    r = fma(left, e, q * e)
     r = where(is_negative(x), 2.0 - r, r)
     r = where(a < 0.7, fma(-x, math.polynomial(p, ERF32), 1.0), r)
     return where(x != x, x, r)
