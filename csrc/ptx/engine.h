@@ -225,7 +225,11 @@ uint32_t kernel_shared_bytes(const Func *f); /* of fixed size */
 /* Ends the launch; names the instruction, its line and the thread. */
 _Noreturn void warp_fault(Warp *w, const Ins *i, int lane, EngineFault fault,
                           const char *fmt, ...) PTX_PRINTF(5, 6);
-Launch *warp_launch(const Warp *w);
+static inline Launch *
+warp_launch(const Warp *w)
+{
+    return w->cta->cluster->launch;
+}
 /* exec.c: what lanes ask for; a warp's turn: until it waits, ends, or has had enough. */
 extern const Owner warp_owner;
 void warp_run(Warp *w);
@@ -293,7 +297,7 @@ void races_arrive(Warp *w, const Barrier *b, int id);
 void races_release(Cta *c, const Barrier *b, int id);
 void races_cluster_barrier(Cluster *k);
 void races_cluster_arrive(Warp *w);
-struct GlobalCells *global_cells_new(uint64_t start, uint64_t bytes, int log2);
+struct GlobalCells *global_cells_new(uint64_t start, uint64_t bytes);
 void global_cells_free(struct GlobalCells *c);
 
 /* wgmma.c: whether a warp at a wait must let others of its warpgroup begin their part; what

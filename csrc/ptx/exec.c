@@ -19,12 +19,6 @@ enum {
 };
 static const uint64_t most_instructions = UINT64_C(1) << 31;
 
-Launch *
-warp_launch(const Warp *w)
-{
-    return w->cta->cluster->launch;
-}
-
 void
 warp_fault(Warp *w, const Ins *i, int lane, EngineFault fault, const char *fmt, ...)
 {

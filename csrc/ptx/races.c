@@ -29,6 +29,8 @@
 
 /* Threads; bytes of an access; log2 of bytes; programs of a set. */
 enum { READERS = 2, WIDEST = 32, PAGE = 12, MOST_BITS = 1 << 20 };
+/* log2 of a cell's bytes before an access was smaller: a lane mostly loads and stores as many. */
+enum { CELL = 4 };
 enum { AGENTS = 64 }; /* of a block; what more of them do is not looked at */
 
 typedef struct SharedCell {
@@ -557,34 +559,34 @@ races_fence(Lanes *lanes, uint32_t m)
 
 /* "thread 7", "a product", "a bulk copy" */
 static void
-name_of(const Meeting *m, int actor, const Ins *i, char to[64])
+name_of(const Warp *w, int actor, const Ins *i, char to[64])
 {
-    if (actor < order_of(m->w)->n_threads)
+    if (actor < order_of(w)->n_threads)
         snprintf(to, 64, "thread %d", actor);
     else
         snprintf(to, 64, "%s", i->is_wgmma ? "a product" : "a bulk copy");
 }
 
 static _Noreturn void
-tell(const Meeting *m)
+tell(Meeting m)
 {
-    EngineReport *r = &warp_launch(m->w)->report;
-    const char *does = m->writes ? "writes" : "reads",
-               *did = m->wrote ? "written" : "read";
-    r->other = &m->w->f->code[m->other_ins];
-    r->other_program = m->other_program;
-    r->other_is_store = m->wrote;
-    r->address = m->address;
-    r->bytes = m->other_program ? m->bytes : 0;
-    r->is_store = m->writes;
-    if (m->other_program)
-        warp_fault(m->w, m->i, m->lane, FAULT_RACE,
+    EngineReport *r = &warp_launch(m.w)->report;
+    const char *does = m.writes ? "writes" : "reads",
+               *did = m.wrote ? "written" : "read";
+    r->other = &m.w->f->code[m.other_ins];
+    r->other_program = m.other_program;
+    r->other_is_store = m.wrote;
+    r->address = m.address;
+    r->bytes = m.other_program ? m.bytes : 0;
+    r->is_store = m.writes;
+    if (m.other_program)
+        warp_fault(m.w, m.i, m.lane, FAULT_RACE,
                    "race: %s memory that program %u has %s, and nothing orders these",
-                   does, m->other_program - 1, did);
+                   does, m.other_program - 1, did);
     char actor[64], other[64];
-    name_of(m, m->actor, m->i, actor);
-    name_of(m, m->other_thread, r->other, other);
-    warp_fault(m->w, m->i, m->lane, FAULT_RACE,
+    name_of(m.w, m.actor, m.i, actor);
+    name_of(m.w, m.other_thread, r->other, other);
+    warp_fault(m.w, m.i, m.lane, FAULT_RACE,
                "race: %s %s shared memory that %s has %s, and nothing orders them",
                actor, does, other, did);
 }
@@ -598,21 +600,33 @@ races_settle(Launch *l)
     const uint8_t *at = s->at;
     s->at = NULL;
     if (memcmp(at, s->was, s->met.bytes) != 0)
-        tell(&s->met);
+        tell(s->met);
+}
+
+/* The same access, and whom it meets. */
+static Meeting
+with(const Meeting *me, int thread, uint32_t program, uint32_t ins, bool wrote)
+{
+    Meeting m = *me;
+    m.other_thread = thread;
+    m.other_program = program;
+    m.other_ins = ins;
+    m.wrote = wrote;
+    return m;
 }
 
 /* Two writes: of equal values? Told at once where one is atomic, or one reads. */
 static void
-meet(const Meeting *m, const uint8_t *at, bool may_be_equal)
+meet(Meeting m, const uint8_t *at, bool may_be_equal)
 {
-    struct Suspect *s = warp_launch(m->w)->suspect;
+    struct Suspect *s = warp_launch(m.w)->suspect;
     if (!may_be_equal)
         tell(m);
-    if (s->at || m->bytes > WIDEST)
+    if (s->at || m.bytes > WIDEST)
         return;
     s->at = at;
-    s->met = *m;
-    memcpy(s->was, at, m->bytes);
+    s->met = m;
+    memcpy(s->was, at, m.bytes);
 }
 
 static uint32_t
@@ -668,34 +682,25 @@ halve(const Cluster *k, struct SharedCells *s)
 }
 
 static void
-shared_cell(const Meeting *me, SharedCell *y, const uint8_t *at)
+shared_cell(const Meeting *m, const Order *o, int thread, SharedCell *y,
+            const uint8_t *at)
 {
-    const Order *o = order_of(me->w);
-    int thread = thread_of(me->w, me->lane);
-    bool is_atomic = me->w->lanes.how != HOW_PLAIN;
-    Meeting m = *me;
-    if (!(is_atomic && y->is_atomic) && !knows(o, thread, y->w_thread, y->w_time)) {
-        m.other_thread = y->w_thread;
-        m.other_ins = y->w_ins;
-        m.wrote = true;
-        meet(&m, at, m.writes && !is_atomic && !y->is_atomic && m.actor == thread);
-    }
-    if (!m.writes) {
+    bool is_atomic = m->w->lanes.how != HOW_PLAIN;
+    if (!(is_atomic && y->is_atomic) && !knows(o, thread, y->w_thread, y->w_time))
+        meet(with(m, y->w_thread, 0, y->w_ins, true), at,
+             m->writes && !is_atomic && !y->is_atomic && m->actor == thread);
+    if (!m->writes) {
         if (!is_atomic)
-            note_read(m.w, y, thread, m.actor, number_of(m.w, m.i));
+            note_read(m->w, y, thread, m->actor, number_of(m->w, m->i));
         return;
     }
     for (int k = 0; k < READERS; k++)
         if (!knows(o, thread, y->r_thread[k], y->r_time[k]) &&
-            !is_read_for_product(m.w->cta->cluster, thread, y, k)) {
-            m.other_thread = y->r_thread[k];
-            m.other_ins = y->r_ins[k];
-            m.wrote = false;
-            tell(&m);
-        }
-    y->w_thread = (uint16_t)m.actor;
-    y->w_time = o->own[m.actor];
-    y->w_ins = number_of(m.w, m.i);
+            !is_read_for_product(m->w->cta->cluster, thread, y, k))
+            tell(with(m, y->r_thread[k], 0, y->r_ins[k], false));
+    y->w_thread = (uint16_t)m->actor;
+    y->w_time = o->own[m->actor];
+    y->w_ins = number_of(m->w, m->i);
     y->is_atomic = is_atomic;
 }
 
@@ -706,8 +711,10 @@ shared_cells(const Meeting *m, const Cta *c, uint32_t at)
     races_settle(warp_launch(m->w));
     while ((at | m->bytes) & ((1u << s->log2) - 1))
         halve(m->w->cta->cluster, s);
+    const Order *o = order_of(m->w);
+    int thread = thread_of(m->w, m->lane);
     for (uint32_t k = at >> s->log2; k < (at + m->bytes) >> s->log2; k++)
-        shared_cell(m, &s->cell[k], c->shared + at);
+        shared_cell(m, o, thread, &s->cell[k], c->shared + at);
 }
 
 void
@@ -758,14 +765,14 @@ races_shared(Warp *w, const Ins *i, int lane, const Cta *c, uint32_t at, uint32_
 /* ---- global memory --------------------------------------------------------------------- */
 
 struct GlobalCells *
-global_cells_new(uint64_t start, uint64_t bytes, int log2)
+global_cells_new(uint64_t start, uint64_t bytes)
 {
     struct GlobalCells *c = calloc(1, sizeof *c);
     if (!c)
         return NULL;
     c->start = start & ~UINT64_C(15);
     c->n_pages = ((start - c->start + bytes) >> PAGE) + 1;
-    c->log2 = log2;
+    c->log2 = CELL;
     c->page = calloc(c->n_pages, sizeof(GlobalCell *));
     if (c->page)
         return c;
@@ -808,44 +815,35 @@ is_news(const Warp *w, uint32_t program, uint32_t tick)
 }
 
 static void
-global_cell(const Meeting *me, GlobalCell *y)
+global_cell(const Meeting *m, const Order *o, int thread, GlobalCell *y)
 {
-    Warp *w = me->w;
-    const Order *o = order_of(w);
+    const Warp *w = m->w;
     uint32_t self = w->cta->cluster->index + 1, tick = warp_launch(w)->posts->tick;
     bool is_atomic = w->lanes.how != HOW_PLAIN;
-    Meeting m = *me;
     bool is_new = is_news(w, y->w_program, y->w_tick) ||
-                  (m.writes && y->w_program == self &&
-                   !knows(o, thread_of(w, m.lane), y->w_thread, y->w_time));
-    if (is_new && !(is_atomic && y->is_atomic)) {
-        m.other_program = y->w_program;
-        m.other_ins = y->w_ins;
-        m.wrote = true;
-        meet(&m, (const uint8_t *)(uintptr_t)m.address,
-             m.writes && !is_atomic && !y->is_atomic);
-    }
-    if (!m.writes) {
+                  (m->writes && y->w_program == self &&
+                   !knows(o, thread, y->w_thread, y->w_time));
+    if (is_new && !(is_atomic && y->is_atomic))
+        meet(with(m, 0, y->w_program, y->w_ins, true),
+             (const uint8_t *)(uintptr_t)m->address,
+             m->writes && !is_atomic && !y->is_atomic);
+    if (!m->writes) {
         if (is_atomic || y->r_program[0] == self)
             return;
         int k = is_news(w, y->r_program[0], y->r_tick[0]);
         y->r_program[k] = self;
         y->r_tick[k] = tick;
-        y->r_ins[k] = number_of(w, m.i);
+        y->r_ins[k] = number_of(w, m->i);
         return;
     }
     for (int k = 0; k < READERS; k++)
-        if (is_news(w, y->r_program[k], y->r_tick[k])) {
-            m.other_program = y->r_program[k];
-            m.other_ins = y->r_ins[k];
-            m.wrote = false;
-            tell(&m);
-        }
+        if (is_news(w, y->r_program[k], y->r_tick[k]))
+            tell(with(m, 0, y->r_program[k], y->r_ins[k], false));
     y->w_program = self;
     y->w_tick = tick;
-    y->w_thread = (uint16_t)thread_of(w, m.lane);
-    y->w_time = o->own[y->w_thread];
-    y->w_ins = number_of(w, m.i);
+    y->w_thread = (uint16_t)thread;
+    y->w_time = o->own[thread];
+    y->w_ins = number_of(w, m->i);
     y->is_atomic = is_atomic;
 }
 
@@ -877,7 +875,8 @@ races_global(Warp *w, const Ins *i, int lane, struct GlobalCells *c, uint64_t ad
         GlobalCell **page = &c->page[at >> PAGE];
         if (!*page)
             *page = room(w->cta->cluster, (size_t)1 << (PAGE - c->log2), sizeof **page);
-        global_cell(&me, &(*page)[(at & ((1 << PAGE) - 1)) >> c->log2]);
+        global_cell(&me, o, thread_of(w, lane),
+                    &(*page)[(at & ((1 << PAGE) - 1)) >> c->log2]);
     }
 }
 
@@ -924,7 +923,7 @@ order_new(Cluster *k)
     for (int c = 0; c < k->n_ctas; c++) {
         struct SharedCells *s = k->ctas[c].cells = room(k, 1, sizeof *s);
         s->n = k->ctas[c].n_shared + 64;
-        s->log2 = 2;
+        s->log2 = CELL;
         s->cell = room(k, (s->n >> s->log2) + 1u, sizeof *s->cell);
     }
 }

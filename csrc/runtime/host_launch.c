@@ -301,8 +301,6 @@ emu_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
         return PyErr_SetString(PyExc_ValueError, "too many parameters to emulate"), -1;
     if (host_load(v) || launch_regions(v, c, region, &n_regions))
         return -1;
-    for (int i = 0; i < n_regions; i++)
-        region[i].item = elem_info[v->bin.params[region[i].param].elem].bytes;
     EmuRun run = {
         .code = v->emu,
         .params = params,

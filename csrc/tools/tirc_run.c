@@ -103,7 +103,6 @@ run_emulated(Comp *c, Tirc *t, const Binary *b, void *fn)
                 .start = (uintptr_t)t->buffer[i].at,
                 .bytes = (uint64_t)tirc_buffer_bytes(&t->buffer[i]),
                 .param = i,
-                .item = elem_info[t->buffer[i].elem->elem].bytes,
             };
     EmuReport r = {0};
     if (emu_run(&run, &r))

@@ -211,7 +211,6 @@ open_cells(const EmuRun *r, EngineRegion *g)
 {
     for (int i = 0; i < r->n_regions; i++) {
         uint64_t start = g[i].start, end = start + g[i].bytes;
-        int item = r->regions[i].item, log2 = item == 1 ? 0 : item == 2 ? 1 : 2;
         if (g[i].cells || !g[i].bytes)
             continue;
         for (bool grows = true; grows;) {
@@ -224,7 +223,7 @@ open_cells(const EmuRun *r, EngineRegion *g)
                 grows = true;
             }
         }
-        struct GlobalCells *cells = global_cells_new(start, end - start, log2);
+        struct GlobalCells *cells = global_cells_new(start, end - start);
         if (!cells)
             return false;
         for (int k = 0; k < r->n_regions; k++)

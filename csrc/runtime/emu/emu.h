@@ -20,7 +20,6 @@ typedef struct EmuRegion {
     uint64_t start, bytes;
     bool read_only;
     int param; /* for the message */
-    int item;  /* bytes of an element, a power of two; 0: not known */
 } EmuRegion;
 
 typedef struct EmuRun {

@@ -74,7 +74,7 @@ regions_watched(int *n)
     *n = 0;
     for (size_t i = 0; g && i < regions.n; i++) {
         uint64_t from = regions.row[i].from, bytes = regions.row[i].to - from;
-        struct GlobalCells *cells = global_cells_new(from, bytes, 2);
+        struct GlobalCells *cells = global_cells_new(from, bytes);
         g[i] = (EngineRegion){.start = from, .bytes = bytes, .cells = cells};
         *n = (int)i + 1;
         if (cells)
