@@ -100,14 +100,22 @@ ldmatrix(Lanes *w, const Ins *i, uint32_t m)
     uint64_t address[LANES], v[4][LANES], known[4][LANES];
     const uint8_t *row[LANES] = {0}, *state[LANES] = {0};
     uint32_t used = row_lanes(s);
+    bool all = true;
     lanes_addresses(w, i, used, address);
     lanes_access(w, i, used, SPACE_SHARED, address, 16, false);
     for (int l = 0; l < 8 * s->n; l++) {
         row[l] = row_of(w, i, l, address[l], false);
         state[l] = lanes_states(w, (Space)i->space, address[l]);
         state[l] = state[l] ? state[l] : defined;
+        all &= is_defined(state[l], 16);
     }
     warp_ldmatrix(s, v, row);
+    for (int k = 0; all && k < s->n; k++) {
+        lanes_set_undef(w, i->out[k], m, 0);
+        lanes_put(w, i->out[k], m, v[k]);
+    }
+    if (all)
+        return;
     warp_ldmatrix(s, known, state); /* the states go where the bytes go */
     for (int k = 0; k < s->n; k++) {
         uint32_t lacks[PARTS] = {0};

@@ -61,14 +61,38 @@ order(const Ins *i)
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
+static uint64_t
+number_at(const uint8_t *p, int bytes)
+{
+    uint16_t half;
+    uint32_t word;
+    uint64_t x;
+    switch (bytes) {
+    case 1: return *p;
+    case 2: return memcpy(&half, p, 2), half;
+    case 4: return memcpy(&word, p, 4), word;
+    default: return memcpy(&x, p, 8), x;
+    }
+}
+
+/* A bit for each undefined byte of element k. */
+static uint8_t
+undef_at(const Ins *i, const uint8_t *state, int k)
+{
+    uint32_t bits = 0;
+    for (int b = 0; b < i->bytes; b++)
+        bits |= (uint32_t)(state[k * i->bytes + b] == BYTE_UNDEF) << b;
+    return (uint8_t)(bits ? bits | 0xffu << i->bytes
+                          : 0); /* the sign, in a register that is wider */
+}
+
 static void
 load(Lanes *w, const Ins *i, uint32_t m)
 {
     uint64_t address[LANES], v[8][LANES];
-    uint8_t undef[8][LANES] = {{0}}; /* bytes */
-    int size = i->bytes;
-    uint32_t n_bytes = (uint32_t)(i->n * size);
-    Type t = (Type)i->type;
+    uint8_t undef[8][LANES]; /* bytes */
+    uint32_t open = 0;       /* lanes with such */
+    uint32_t n_bytes = (uint32_t)i->n * i->bytes;
     bool is_plain = i->space == SPACE_GLOBAL || i->space == SPACE_PARAM;
     order(i);
     lanes_addresses(w, i, m, address);
@@ -80,28 +104,51 @@ load(Lanes *w, const Ins *i, uint32_t m)
         w->how = HOW_PLAIN;
         const uint8_t *s = is_plain ? NULL
                                     : lanes_states(w, (Space)i->space, address[l]);
-        for (int k = 0; k < i->n; k++) {
-            uint64_t x = 0;
-            switch (size) {
-            case 1: x = p[k]; break;
-            case 2: memcpy(&x, p + 2 * k, 2); break;
-            case 4: memcpy(&x, p + 4 * k, 4); break;
-            default: memcpy(&x, p + 8 * k, 8);
-            }
-            v[k][l] = extended(t, x);
-            for (int b = 0; s && b < size; b++)
-                undef[k][l] |= (uint8_t)((s[k * size + b] == BYTE_UNDEF) << b);
-            if (undef[k][l]) /* the sign, in a register that is wider */
-                undef[k][l] |= (uint8_t)(0xff << size);
-        }
+        for (int k = 0; k < i->n; k++)
+            v[k][l] = extended((Type)i->type, number_at(p + k * i->bytes, i->bytes));
+        if (!s || is_defined(s, n_bytes))
+            continue;
+        if (!open)
+            memset(undef, 0, sizeof undef);
+        open |= 1u << l;
+        for (int k = 0; k < i->n; k++)
+            undef[k][l] = undef_at(i, s, k);
     }
     order(i);
     for (int k = 0; k < i->n; k++) {
         lanes_put(w, i->out[k], m, v[k]);
-        if (is_plain)
-            lanes_set_undef(w, i->out[k], m, 0);
-        else
+        if (open)
             lanes_set_undef_bytes(w, i->out[k], m, undef[k]);
+        else
+            lanes_set_undef(w, i->out[k], m, 0);
+    }
+}
+
+/* The elements' states, of registers that are not wholly defined. */
+static void
+store_undef(Lanes *w, const Ins *i, int lane, uint64_t address, uint8_t *state)
+{
+    bool is_local = i->space == SPACE_LOCAL ||
+                    (i->space == SPACE_GENERIC && address & GENERIC_LOCAL);
+    for (int k = 0; k < i->n; k++) {
+        uint32_t undef = lanes_undef_bytes(w, i->in[1 + k], lane) &
+                         ((1u << i->bytes) - 1);
+        for (int b = 0; state && b < i->bytes; b++)
+            if (undef >> b & 1)
+                state[k * i->bytes + b] = BYTE_UNDEF;
+        if (!state && undef && !is_local)
+            lanes_fault(w, i, lane, "stores a register that was never written");
+    }
+}
+
+static void
+put_number(uint8_t *p, int bytes, uint64_t x)
+{
+    switch (bytes) {
+    case 1: memcpy(p, &x, 1); break;
+    case 2: memcpy(p, &x, 2); break;
+    case 4: memcpy(p, &x, 4); break;
+    default: memcpy(p, &x, 8);
     }
 }
 
@@ -109,13 +156,14 @@ static void
 store(Lanes *w, const Ins *i, uint32_t m)
 {
     uint64_t address[LANES], v[8][LANES];
-    int size = i->bytes;
-    uint32_t n_bytes = (uint32_t)(i->n * size);
+    uint32_t n_bytes = (uint32_t)i->n * i->bytes, open = 0;
     order(i);
     lanes_addresses(w, i, m, address);
     lanes_access(w, i, m, (Space)i->space, address, (int)n_bytes, true);
-    for (int k = 0; k < i->n; k++)
+    for (int k = 0; k < i->n; k++) {
         lanes_get(w, i->in[1 + k], v[k]);
+        open |= w->undef[i->in[1 + k].id];
+    }
     EACH_LANE_OF(l, m) {
         w->how = i->is_strong ? HOW_STRONG : HOW_PLAIN;
         uint8_t *p = w->owner->bytes(w, i, l, (Space)i->space, address[l], n_bytes,
@@ -124,15 +172,12 @@ store(Lanes *w, const Ins *i, uint32_t m)
         uint8_t *s = i->space == SPACE_GLOBAL
                          ? NULL
                          : lanes_states(w, (Space)i->space, address[l]);
-        for (int k = 0; k < i->n; k++) {
-            uint32_t undef = lanes_undef_bytes(w, i->in[1 + k], l) & ((1u << size) - 1);
-            memcpy(p + k * size, &v[k][l], (size_t)size);
-            for (int b = 0; s && b < size; b++)
-                s[k * size + b] = undef >> b & 1 ? BYTE_UNDEF : BYTE_DEFINED;
-            if (!s && undef && i->space != SPACE_LOCAL &&
-                !(i->space == SPACE_GENERIC && address[l] & GENERIC_LOCAL))
-                lanes_fault(w, i, l, "stores a register that was never written");
-        }
+        for (int k = 0; k < i->n; k++)
+            put_number(p + k * i->bytes, i->bytes, v[k][l]);
+        if (s)
+            memset(s, BYTE_DEFINED, n_bytes);
+        if (open >> l & 1)
+            store_undef(w, i, l, address[l], s);
     }
     order(i);
 }

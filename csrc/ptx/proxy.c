@@ -144,8 +144,10 @@ void
 proxy_access(Warp *w, const Ins *i, int lane, uint32_t at, uint32_t n, bool is_store)
 {
     struct Proxy *p = w->cta->proxy;
-    uint32_t seen = 0;
-    for (uint32_t k = at; p && k < at + n; k++) {
+    uint32_t seen = 0, any = 0;
+    for (uint32_t k = at; p && k < at + n; k++)
+        any |= p->tag[k];
+    for (uint32_t k = at; any && k < at + n; k++) {
         uint32_t tag = p->tag[k];
         if (!tag || tag == seen)
             continue;

@@ -382,6 +382,20 @@ typedef struct Owner {
 enum { HOW_PLAIN, HOW_ATOMIC, HOW_STRONG, HOW_MBARRIER, HOW_ASYNC };
 /* Of each byte of shared memory. */
 enum { BYTE_UNDEF, BYTE_DEFINED, BYTE_PENDING };
+/* Is each of n bytes, which one lane accesses, defined? Mostly so. */
+static inline bool
+is_defined(const uint8_t *state, uint32_t n)
+{
+    uint64_t word, all = 1;
+    uint32_t k = 0;
+    for (; k + 8 <= n; k += 8) {
+        memcpy(&word, state + k, 8);
+        all &= word == UINT64_C(0x0101010101010101);
+    }
+    for (; k < n; k++)
+        all &= state[k] == BYTE_DEFINED;
+    return all;
+}
 
 /* What of a register may be defined by itself: bytes of a long one, half bytes of a word. */
 enum { PARTS = 8 };

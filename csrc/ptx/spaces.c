@@ -149,13 +149,14 @@ warp_bytes(Warp *w, const Ins *i, int lane, Space space, uint64_t address, uint3
             warp_fault(w, i, lane, FAULT_ADDRESS,
                        "shared memory of block %d of the cluster, which has ended",
                        c->rank);
-        if (memchr(c->state + at, BYTE_PENDING, n))
+        bool is_there = is_defined(c->state + at, n);
+        if (!is_there && memchr(c->state + at, BYTE_PENDING, n))
             warp_fault(w, i, lane,
                        warp_launch(w)->is_checked ? FAULT_RACE : FAULT_ADDRESS,
                        "a %s at offset %llu of shared memory, which a %s that nobody "
                        "has waited for is still to write",
                        what, (unsigned long long)at, late_writer(c, at, n));
-        if (warp_launch(w)->is_checked && !is_store)
+        if (!is_there && !is_store && warp_launch(w)->is_checked)
             want_written(w, i, lane, c, at, n);
         if (w->lanes.how == HOW_ASYNC)
             return c->shared + at;
