@@ -74,6 +74,10 @@ fmt_to_double(FloatType t, uint64_t bits)
     const Format *f = &format[t];
     if (t == FMT_F64)
         return f64_of_bits(bits);
+    if (t == FMT_F32 || t == FMT_BF16)
+        return f32_of_bits((uint32_t)(t == FMT_F32 ? bits : bits << 16));
+    if (t == FMT_F16)
+        return f16_of_bits((uint32_t)bits);
     if (t == FMT_UE8M0)
         return (bits & 255) == 255 ? NAN : ldexp(1, (int)(bits & 255) - 127);
     uint64_t code = bits >> f->low & (((uint64_t)1 << (f->exp + f->man)) - 1);
@@ -144,6 +148,8 @@ rounded(FloatType t, const Rounding *by, bool to_finite, double x)
     if (t == FMT_F64)
         return to_finite && isinf(x) ? f->max | (uint64_t)(x < 0) << 63
                                      : bits_of_f64(x);
+    if (t == FMT_F32 && r == FMT_RN && !to_finite)
+        return bits_of_f32((float)x);
     if (t == FMT_UE8M0)
         return power_from_double(r, to_finite, x);
     uint64_t bits = bits_of_f64(x), sig = bits & 0xfffffffffffffu;

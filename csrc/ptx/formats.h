@@ -36,6 +36,15 @@ bits_of_f64(double x)
     return bits;
 }
 
+/* Exact; an f16 is moved to where f32 has its bits, whose exponents are 112 higher. */
+static inline double
+f16_of_bits(uint32_t bits)
+{
+    float x = f32_of_bits((bits & 0x7fff) << 13) * 0x1p112f;
+    uint32_t special = (bits & 0x7c00) == 0x7c00 ? 0x7f800000 : 0;
+    return f32_of_bits(bits_of_f32(x) | special | (bits & 0x8000) << 16);
+}
+
 typedef enum FloatType {
     FMT_F64,
     FMT_F32,

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "ptx/ptx.h"
 #include "ptx/tensor.h"
 
 typedef struct Place {
@@ -291,6 +292,8 @@ mma_number(FloatType t, uint64_t bits)
 uint64_t
 mma_result(FloatType t, bool satfinite, double x)
 {
+    if (t == FMT_F32)
+        return x != x ? 0x7fffffff : bits_of_f32((float)x);
     if (t != FMT_S32)
         return fmt_from_double(t, FMT_RN, false, x);
     if (satfinite)
@@ -298,23 +301,63 @@ mma_result(FloatType t, bool satfinite, double x)
     return (uint32_t)(int64_t)x;
 }
 
+/* What all lanes have of one type, from a bit of a register on. */
+#define NUMBERS(expr)                                                                  \
+    for (int l = 0; l < LANES; l++) {                                                  \
+        uint32_t x = (uint32_t)(reg[l] >> shift);                                      \
+        to[l] = (expr);                                                                \
+    }
+static void
+numbers(FloatType t, const uint64_t reg[LANES], int shift, double to[LANES])
+{
+    switch (t) {
+    case FMT_F16: NUMBERS(f16_of_bits(x)) break;
+    case FMT_BF16: NUMBERS(f32_of_bits(x << 16)) break;
+    case FMT_F32: NUMBERS(f32_of_bits(x)) break;
+    case FMT_TF32: NUMBERS(f32_of_bits(x & 0xffffe000)) break;
+    default:
+        for (int l = 0; l < LANES; l++)
+            to[l] = mma_number(t, reg[l] >> shift);
+    }
+}
+
+/* Where a lane's element 0 lies in a matrix, row by row. Element i of any lane is as far behind it
+ * as that of lane 0: each formula is a lane's part plus an element's. */
+static void
+lane_places(PlaceOf *place, int width, int at[LANES])
+{
+    for (int l = 0; l < LANES; l++) {
+        Place p = place(l / 4, l % 4, 0);
+        at[l] = p.row * width + p.col;
+    }
+}
+
+static int
+element_place(PlaceOf *place, int width, int i)
+{
+    Place p = place(0, 0, i);
+    return p.row * width + p.col;
+}
+
 /* The matrix that a warp's registers hold. */
 static void
 gather_matrix(double *to, int width, FloatType t, PlaceOf *place,
-              const uint64_t (*reg)[32], int n_regs)
+              const uint64_t (*reg)[LANES], int n_regs)
 {
-    int bits = fmt_bits(t), each = bits == 64 ? 1 : 32 / bits;
-    for (int lane = 0; lane < 32; lane++)
-        for (int i = 0; i < n_regs * each; i++) {
-            uint64_t x = reg[i / each][lane] >> i % each * bits;
-            Place p = place(lane / 4, lane % 4, i);
-            to[p.row * width + p.col] = mma_number(t, x);
-        }
+    int bits = fmt_bits(t), each = bits == 64 ? 1 : 32 / bits, at[LANES];
+    double x[LANES];
+    lane_places(place, width, at);
+    for (int i = 0; i < n_regs * each; i++) {
+        double *from = to + element_place(place, width, i);
+        numbers(t, reg[i / each], i % each * bits, x);
+        for (int l = 0; l < LANES; l++)
+            from[at[l]] = x[l];
+    }
 }
 
 void
-warp_mma_run(const WarpMma *m, uint64_t (*d)[32], const uint64_t (*a)[32],
-             const uint64_t (*b)[32], const uint64_t (*c)[32])
+warp_mma_run(const WarpMma *m, uint64_t (*d)[LANES], const uint64_t (*a)[LANES],
+             const uint64_t (*b)[LANES], const uint64_t (*c)[LANES])
 {
     const Row *r = m->row;
     double ma[16 * 64], mb[64 * 8], mc[16 * 8];
@@ -335,16 +378,15 @@ warp_mma_run(const WarpMma *m, uint64_t (*d)[32], const uint64_t (*a)[32],
         for (int j = 0; j < 8; j++)
             mc[i * 8 + j] += sum[j];
     }
-    int bits = fmt_bits(m->d), each = bits == 16 ? 2 : 1;
-    for (int lane = 0; lane < 32; lane++)
-        for (int i = 0; i < m->d_regs * each; i++) {
-            Place p = r->c(lane / 4, lane % 4, i);
-            uint64_t x = mma_result(m->d, m->satfinite, mc[p.row * 8 + p.col]);
-            if (i % each)
-                d[i / each][lane] |= x << bits;
-            else
-                d[i / each][lane] = x;
-        }
+    int bits = fmt_bits(m->d), each = bits == 16 ? 2 : 1, at[LANES];
+    lane_places(r->c, 8, at);
+    memset(d, 0, (size_t)m->d_regs * sizeof *d);
+    for (int i = 0; i < m->d_regs * each; i++) {
+        const double *from = mc + element_place(r->c, 8, i);
+        for (int l = 0; l < LANES; l++)
+            d[i / each][l] |= mma_result(m->d, m->satfinite, from[at[l]])
+                              << i % each * bits;
+    }
 }
 
 /* "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16", also .shared::cta, or no space */

@@ -107,6 +107,11 @@ static double
 read_number(FloatType t, const uint8_t *p)
 {
     uint32_t bits = 0;
+    uint16_t half;
+    if (t == FMT_F16) {
+        memcpy(&half, p, sizeof half);
+        return f16_of_bits(half);
+    }
     memcpy(&bits, p, (size_t)fmt_bits(t) / 8);
     return mma_number(t, bits);
 }
@@ -119,19 +124,19 @@ async_bytes(Lanes *w, const Ins *i, uint64_t at)
     const uint8_t *p = w->owner->bytes(w, i, 0, SPACE_SHARED, at, CHUNK, false),
                   *state = lanes_states(w, SPACE_SHARED, at);
     w->how = HOW_PLAIN;
-    for (int b = 0; state && b < CHUNK; b++)
+    for (int b = 0; state && !is_defined(state, CHUNK) && b < CHUNK; b++)
         if (state[b] != BYTE_DEFINED)
             lanes_fault(w, i, 0, "reads %#llx, where nobody wrote",
                         (unsigned long long)at + (unsigned)b);
     return p;
 }
 
-/* n rows (or columns) from `first` on of a matrix in shared memory: out[mn][k]. Eight chunks
- * of successive lines are a core matrix, which the hardware reads at a time: in this order
- * they are counted as one phase. */
+/* n rows (or columns) from `first` on of a matrix in shared memory: element (mn, k) goes to
+ * out[k * by_k + mn * by_mn]. Eight chunks of successive lines are a core matrix, which the
+ * hardware reads at a time: in this order they are counted as one phase. */
 static void
 read_matrix(Lanes *w, const Ins *i, const Form *f, FloatType type, uint64_t bits,
-            bool is_mn_major, int first, int n, double (*out)[MAX_K])
+            bool is_mn_major, int first, int n, double *out, int by_mn, int by_k)
 {
     Descriptor d = descriptor(w, i, bits);
     int t = CHUNK / f->elem, n_lines = is_mn_major ? f->k : n,
@@ -144,9 +149,9 @@ read_matrix(Lanes *w, const Ins *i, const Form *f, FloatType type, uint64_t bits
             uint64_t at = address[lane] = chunk_address(&d, f, is_mn_major, first + mn,
                                                         k);
             const uint8_t *p = async_bytes(w, i, at);
-            for (int e = 0; e < t; e++)
-                out[mn + (is_mn_major ? e : 0)][k + (is_mn_major ? 0 : e)] =
-                    read_number(type, p + e * f->elem);
+            double *to = out + mn * by_mn + k * by_k;
+            for (int e = 0; e < t; e++, to += is_mn_major ? by_mn : by_k)
+                *to = read_number(type, p + e * f->elem);
             if (++lane == LANES) {
                 lanes_access(w, i, (uint32_t)FULL, SPACE_SHARED, address, CHUNK, false);
                 lane = 0;
@@ -174,18 +179,32 @@ read_registers(const Form *f, const uint64_t (*regs)[LANES], double (*out)[MAX_K
             }
 }
 
+/* A row of the product. Columns are side by side, so that their sums are vectors; each is in the
+ * order of k. */
+static void
+sum_row(const Form *f, const double *a, double (*b)[MAX_N], double *sum)
+{
+    memset(sum, 0, (size_t)f->n * sizeof *sum);
+    for (int k = 0; k < f->k; k++)
+        for (int j = 0; j < f->n; j += 8)
+            for (int e = 0; e < 8; e++)
+                sum[j + e] += a[k] * b[k][j + e];
+}
+
 static void
 multiply(Lanes *w, const struct OpenMma *p)
 {
     const Ins *i = p->i;
     const Form *f = i->more;
-    double a[ROWS][MAX_K], b[MAX_N][MAX_K];
+    double a[ROWS][MAX_K], b[MAX_K][MAX_N], sum[ROWS][MAX_N];
     int rows = warp_of(w)->id % GROUP * ROWS;
     if (f->is_a_regs)
         read_registers(f, p->regs, a);
     else
-        read_matrix(w, i, f, f->a, p->a, f->trans_a, rows, ROWS, a);
-    read_matrix(w, i, f, f->b, p->b, f->trans_b, 0, f->n, b);
+        read_matrix(w, i, f, f->a, p->a, f->trans_a, rows, ROWS, *a, MAX_K, 1);
+    read_matrix(w, i, f, f->b, p->b, f->trans_b, 0, f->n, *b, 1, MAX_N);
+    for (int row = 0; row < ROWS; row++)
+        sum_row(f, a[row], b, sum[row]);
     double sign = f->neg_a == f->neg_b ? 1 : -1;
     int bits = fmt_bits(f->d), each = 32 / bits;
     for (int r = 0; r < i->n_out; r++) {
@@ -193,16 +212,13 @@ multiply(Lanes *w, const struct OpenMma *p)
         lanes_get(w, i->out[r], d);
         for (int l = 0; l < LANES; l++)
             for (int at = r * each; at < (r + 1) * each; at++) {
-                const double *x = a[l / 4 + 8 * (at >> 1 & 1)],
-                             *y = b[at / 4 * 8 + l % 4 * 2 + (at & 1)];
                 int shift = at % each * bits;
-                double sum = 0;
-                for (int k = 0; k < f->k; k++)
-                    sum += x[k] * y[k];
-                sum *= sign;
+                double x =
+                    sign *
+                    sum[l / 4 + 8 * (at >> 1 & 1)][at / 4 * 8 + l % 4 * 2 + (at & 1)];
                 if (p->adds)
-                    sum += mma_number(f->d, d[l] >> shift);
-                sums[l] |= mma_result(f->d, f->satfinite, sum) << shift;
+                    x += mma_number(f->d, d[l] >> shift);
+                sums[l] |= mma_result(f->d, f->satfinite, x) << shift;
             }
         lanes_put(w, i->out[r], (uint32_t)FULL, sums);
     }
