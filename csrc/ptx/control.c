@@ -33,14 +33,6 @@ dec_trap(Dec *d)
     d->ins->run = trap;
 }
 
-static void
-dec_setmaxnreg(Dec *d)
-{
-    dec_take_all(d);
-    d->ins->is_aligned = true;
-    d->ins->flow = FLOW_NEXT;
-}
-
 /* ---- what the driver brings ------------------------------------------------------ */
 
 static uint64_t
@@ -212,10 +204,6 @@ dec_call(Dec *d)
 }
 
 const OpRow control_ops[] = {
-    {"ret", dec_ret},
-    {"exit", dec_exit},
-    {"trap", dec_trap},
-    {"call", dec_call},
-    {"setmaxnreg", dec_setmaxnreg},
-    {NULL, NULL},
+    {"ret", dec_ret},   {"exit", dec_exit}, {"trap", dec_trap},
+    {"call", dec_call}, {NULL, NULL},
 };
