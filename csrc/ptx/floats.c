@@ -41,6 +41,7 @@ static const Format format[FMT_N_TYPES] = {
     [FMT_U8]   = {"u8",     8,  0,  0,  0, 0,                   0,                   false},
     [FMT_S4]   = {"s4",     4,  0,  0,  0, 0,                   0,                   false},
     [FMT_U4]   = {"u4",     4,  0,  0,  0, 0,                   0,                   false},
+    [FMT_B1]   = {"b1",     1,  0,  0,  0, 0,                   0,                   false},
 };
 /* clang-format on */
 

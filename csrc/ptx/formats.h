@@ -62,12 +62,18 @@ typedef enum FloatType {
     FMT_U8,
     FMT_S4,
     FMT_U4,
+    FMT_B1,
     FMT_N_TYPES
 } FloatType;
 
 /* "f16" and the like: its type; FMT_N_TYPES when it is none of them. */
 FloatType fmt_named(const char *word, int len);
 int fmt_bits(FloatType t); /* in a register: 32 for tf32 */
+static inline bool
+fmt_is_integer(FloatType t)
+{
+    return t > FMT_E5M2;
+}
 
 typedef enum FmtRounding {
     FMT_RN,  /* to nearest, ties to even */

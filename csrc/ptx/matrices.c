@@ -28,6 +28,19 @@ dec_vector(Dec *d, int k, int n, int bytes, bool is_out)
     }
 }
 
+FloatType
+dec_format(Dec *d)
+{
+    for (int k = 0; k < d->n_mods; k++) {
+        FloatType t = fmt_named(d->mod[k], (int)strlen(d->mod[k]));
+        if (!d->used[k] && t != FMT_N_TYPES) {
+            d->used[k] = true;
+            return t;
+        }
+    }
+    return FMT_N_TYPES;
+}
+
 static void
 dec_whole_warp(Dec *d, int n_opds, Run *run)
 {

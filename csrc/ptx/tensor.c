@@ -2,12 +2,13 @@
  *
  * The ISA deals out a matrix like this: a lane's registers of an operand hold elements
  * 0, 1, 2, .. (in a register, low bits first), and a formula for each shape says which
- * row and column element i of lane l is. The formulas below are the ISA's, one function a
- * section, with g = groupID = l / 4 and t = threadID_in_group = l % 4. They are not
- * simplified into one, although they could be: they are to be compared with the book.
+ * row and column element i of lane l is, with g = groupID = l / 4 and t = threadID_in_group
+ * = l % 4. All of them are one for each operand here; the book's own, a formula a shape, are in
+ * tests/ptxsim/test_ptxsim_units.py, which compares them.
  * Source: PTX ISA, "Matrix Fragments for mma.m8n8k4 .. m16n8k64"; "ldmatrix"; "stmatrix".
  */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "ptx/ptx.h"
@@ -16,121 +17,18 @@
 typedef struct Place {
     int row, col;
 } Place;
-typedef Place PlaceOf(int g, int t, int i);
+enum { IN_A, IN_B, IN_C };
 
-/* ---- A, by shape and bits of an element ------------------------------------------ */
+/* Element i of a lane; `each` are in a register of 32 bits, or one of 64. Those of A and B are
+ * neighbours along k; then come, of 16 rows of A, the lower half, and what lies behind along k. */
 static Place
-a_m8n8k4_64(int g, int t, int i)
+place_of(int in, int height, int each, int lane, int i)
 {
-    (void)i;
-    return (Place){g, t};
-}
-
-static Place
-a_m8n8k16_8(int g, int t, int i)
-{
-    return (Place){g, t * 4 + i};
-}
-
-static Place
-a_m8n8k32_4(int g, int t, int i)
-{
-    return (Place){g, t * 8 + i};
-}
-
-static Place
-a_m16n8k4_word(int g, int t, int i) /* tf32, f64 */
-{
-    return (Place){i == 0 ? g : g + 8, t};
-}
-
-static Place
-a_m16n8k8_16(int g, int t, int i)
-{
-    return (Place){i == 0 || i == 1 ? g : g + 8, t * 2 + (i & 1)};
-}
-
-static Place
-a_m16n8k8_word(int g, int t, int i) /* tf32, f64 */
-{
-    return (Place){i == 0 || i == 2 ? g : g + 8, i == 0 || i == 1 ? t : t + 4};
-}
-
-static Place
-a_m16n8k16_16(int g, int t, int i)
-{
-    bool is_upper = (0 <= i && i < 2) || (4 <= i && i < 6);
-    return (Place){is_upper ? g : g + 8, t * 2 + (i & 1) + (i < 4 ? 0 : 8)};
-}
-
-static Place
-a_m16n8k16_64(int g, int t, int i)
-{
-    return i % 2 == 0 ? (Place){g, i * 2 + t} : (Place){g + 8, i * 2 - 2 + t};
-}
-
-static Place
-a_m16n8k16_8(int g, int t, int i)
-{
-    return (Place){i < 4 ? g : g + 8, t * 4 + (i & 3)};
-}
-
-static Place
-a_m16n8k32_8(int g, int t, int i)
-{
-    bool is_upper = (0 <= i && i < 4) || (8 <= i && i < 12);
-    return (Place){is_upper ? g : g + 8, t * 4 + (i & 3) + (i < 8 ? 0 : 16)};
-}
-
-static Place
-a_m16n8k32_4(int g, int t, int i)
-{
-    return (Place){i < 8 ? g : g + 8, t * 8 + (i & 7)};
-}
-
-static Place
-a_m16n8k64_4(int g, int t, int i)
-{
-    bool is_upper = (0 <= i && i < 8) || (16 <= i && i < 24);
-    return (Place){is_upper ? g : g + 8, t * 8 + (i & 7) + (i < 16 ? 0 : 32)};
-}
-
-/* ---- B: {row, col} of a k x 8 matrix --------------------------------------------- */
-static Place
-b_word(int g, int t, int i) /* k4, k8, k16 of tf32 and f64: t, t + 4, t + 8, .. */
-{
-    return (Place){t + 4 * i, g};
-}
-
-static Place
-b_16(int g, int t, int i) /* k8; k16: + 8 for b2, b3 */
-{
-    return (Place){t * 2 + (i & 1) + (i < 2 ? 0 : 8), g};
-}
-
-static Place
-b_8(int g, int t, int i) /* k16; k32: + 16 for b4 .. b7 */
-{
-    return (Place){t * 4 + (i & 3) + (i < 4 ? 0 : 16), g};
-}
-
-static Place
-b_4(int g, int t, int i) /* k32; k64: + 32 for b8 .. b15 */
-{
-    return (Place){t * 8 + (i & 7) + (i < 8 ? 0 : 32), g};
-}
-
-/* ---- C and D: the same for every type -------------------------------------------- */
-static Place
-c_m8(int g, int t, int i)
-{
-    return (Place){g, t * 2 + i};
-}
-
-static Place
-c_m16(int g, int t, int i)
-{
-    return (Place){i < 2 ? g : g + 8, t * 2 + (i & 1)};
+    int g = lane / 4, t = lane % 4, r = i / each, halves = in == IN_A ? height / 8 : 1;
+    if (in == IN_C)
+        return (Place){g + i / 2 * 8, 2 * t + i % 2};
+    int k = (t + r / halves * 4) * each + i % each;
+    return in == IN_A ? (Place){g + r % halves * 8, k} : (Place){k, g};
 }
 
 /* The instructions there are. `kinds`: the types of A and B, which may differ within a
@@ -140,30 +38,29 @@ typedef struct WarpMmaRow {
     bool mixes;
     FloatType kinds[3]; /* FMT_N_TYPES ends */
     FloatType acc[3];   /* of C and D; may differ: only f16 and f32 do */
-    PlaceOf *a, *b, *c;
 } Row;
 
 #define END FMT_N_TYPES
 /* clang-format off */
 static const Row rows[] = {
-    { 8,  4, 64, 80, false, {FMT_F64, END},            {FMT_F64, END},          a_m8n8k4_64,    b_word, c_m8},
-    {16,  4, 64, 90, false, {FMT_F64, END},            {FMT_F64, END},          a_m16n8k4_word, b_word, c_m16},
-    {16,  8, 64, 90, false, {FMT_F64, END},            {FMT_F64, END},          a_m16n8k8_word, b_word, c_m16},
-    {16, 16, 64, 90, false, {FMT_F64, END},            {FMT_F64, END},          a_m16n8k16_64,  b_word, c_m16},
-    {16,  4, 32, 80, false, {FMT_TF32, END},           {FMT_F32, END},          a_m16n8k4_word, b_word, c_m16},
-    {16,  8, 32, 80, false, {FMT_TF32, END},           {FMT_F32, END},          a_m16n8k8_word, b_word, c_m16},
-    {16,  8, 16, 75, false, {FMT_F16, END},            {FMT_F32, FMT_F16, END}, a_m16n8k8_16,   b_16,   c_m16},
-    {16, 16, 16, 80, false, {FMT_F16, END},            {FMT_F32, FMT_F16, END}, a_m16n8k16_16,  b_16,   c_m16},
-    {16,  8, 16, 80, false, {FMT_BF16, END},           {FMT_F32, END},          a_m16n8k8_16,   b_16,   c_m16},
-    {16, 16, 16, 80, false, {FMT_BF16, END},           {FMT_F32, END},          a_m16n8k16_16,  b_16,   c_m16},
-    {16, 16,  8, 89, true,  {FMT_E4M3, FMT_E5M2, END}, {FMT_F32, FMT_F16, END}, a_m16n8k16_8,   b_8,    c_m16},
-    {16, 32,  8, 89, true,  {FMT_E4M3, FMT_E5M2, END}, {FMT_F32, FMT_F16, END}, a_m16n8k32_8,   b_8,    c_m16},
-    { 8, 16,  8, 75, true,  {FMT_S8, FMT_U8, END},     {FMT_S32, END},          a_m8n8k16_8,    b_8,    c_m8},
-    {16, 16,  8, 80, true,  {FMT_S8, FMT_U8, END},     {FMT_S32, END},          a_m16n8k16_8,   b_8,    c_m16},
-    {16, 32,  8, 80, true,  {FMT_S8, FMT_U8, END},     {FMT_S32, END},          a_m16n8k32_8,   b_8,    c_m16},
-    { 8, 32,  4, 75, true,  {FMT_S4, FMT_U4, END},     {FMT_S32, END},          a_m8n8k32_4,    b_4,    c_m8},
-    {16, 32,  4, 80, true,  {FMT_S4, FMT_U4, END},     {FMT_S32, END},          a_m16n8k32_4,   b_4,    c_m16},
-    {16, 64,  4, 80, true,  {FMT_S4, FMT_U4, END},     {FMT_S32, END},          a_m16n8k64_4,   b_4,    c_m16},
+    { 8,  4, 64, 80, false, {FMT_F64, END},             {FMT_F64, END}},
+    {16,  4, 64, 90, false, {FMT_F64, END},             {FMT_F64, END}},
+    {16,  8, 64, 90, false, {FMT_F64, END},             {FMT_F64, END}},
+    {16, 16, 64, 90, false, {FMT_F64, END},             {FMT_F64, END}},
+    {16,  4, 32, 80, false, {FMT_TF32, END},            {FMT_F32, END}},
+    {16,  8, 32, 80, false, {FMT_TF32, END},            {FMT_F32, END}},
+    {16,  8, 16, 75, false, {FMT_F16, END},             {FMT_F32, FMT_F16, END}},
+    {16, 16, 16, 80, false, {FMT_F16, END},             {FMT_F32, FMT_F16, END}},
+    {16,  8, 16, 80, false, {FMT_BF16, END},            {FMT_F32, END}},
+    {16, 16, 16, 80, false, {FMT_BF16, END},            {FMT_F32, END}},
+    {16, 16,  8, 89, true,  {FMT_E4M3, FMT_E5M2, END},  {FMT_F32, FMT_F16, END}},
+    {16, 32,  8, 89, true,  {FMT_E4M3, FMT_E5M2, END},  {FMT_F32, FMT_F16, END}},
+    { 8, 16,  8, 75, true,  {FMT_S8, FMT_U8, END},      {FMT_S32, END}},
+    {16, 16,  8, 80, true,  {FMT_S8, FMT_U8, END},      {FMT_S32, END}},
+    {16, 32,  8, 80, true,  {FMT_S8, FMT_U8, END},      {FMT_S32, END}},
+    { 8, 32,  4, 75, true,  {FMT_S4, FMT_U4, END},      {FMT_S32, END}},
+    {16, 32,  4, 80, true,  {FMT_S4, FMT_U4, END},      {FMT_S32, END}},
+    {16, 64,  4, 80, true,  {FMT_S4, FMT_U4, END},      {FMT_S32, END}},
 };
 /* clang-format on */
 #undef END
@@ -189,69 +86,41 @@ find_row(const WarpMma *m)
     return NULL;
 }
 
-/* The next word of an opcode, from *at on; moves *at behind it. Length 0 at the end. */
-static int
-next_word(const char **at, const char **word)
-{
-    *word = *at;
-    int n = (int)strcspn(*at, ".");
-    *at += n + ((*at)[n] == '.');
-    return n;
-}
-
-static bool
-is_word(const char *word, int len, const char *what)
-{
-    return (int)strlen(what) == len && !memcmp(word, what, (size_t)len);
-}
-
-/* Is the rest of the opcode this word, then more? Moves behind it. */
+/* Does the rest of the opcode begin so? Moves behind that. */
 static bool
 takes(const char **at, const char *what)
 {
-    const char *word, *was = *at;
-    int n = next_word(at, &word);
-    if (is_word(word, n, what))
-        return true;
-    *at = was;
-    return false;
+    size_t n = strlen(what);
+    bool is = !strncmp(*at, what, n);
+    *at += is ? n : 0;
+    return is;
 }
 
-/* "m16n8k32" */
-static bool
-read_shape(const char *word, int len, int *m, int *k)
+static FloatType
+take_type(const char **at)
 {
-    int *to[] = {m, NULL, k}, n = 0, i = 0;
-    for (int at = 0; at < 3; at++) {
-        if (i == len || word[i] != "mnk"[at])
-            return false;
-        int x = 0, digits = 0;
-        for (i++; i < len && word[i] >= '0' && word[i] <= '9' && digits < 4;
-             i++, digits++)
-            x = x * 10 + word[i] - '0';
-        *(to[at] ? to[at] : &n) = x;
-    }
-    return i == len && n == 8;
+    int n = (int)strcspn(*at, ".");
+    FloatType t = fmt_named(*at, n);
+    *at += n + ((*at)[n] == '.');
+    return t;
 }
 
 bool
 warp_mma_decode(WarpMma *m, const char *opcode)
 {
     *m = (WarpMma){0};
-    const char *at = opcode, *word;
-    if (!takes(&at, "mma") || !takes(&at, "sync") || !takes(&at, "aligned"))
+    int n = 0;
+    const char *at = opcode;
+    if (!takes(&at, "mma.sync.aligned."))
         return false;
-    bool is_kind = takes(&at, "kind::f8f6f4");
-    int n = next_word(&at, &word);
-    if (!read_shape(word, n, &m->m, &m->k) || !takes(&at, "row") || !takes(&at, "col"))
+    bool is_kind = takes(&at, "kind::f8f6f4.");
+    if (sscanf(at, "m%4dn8k%4d.row.col.%n", &m->m, &m->k, &n) != 2 || !n)
         return false;
-    m->satfinite = takes(&at, "satfinite");
-    FloatType *type[] = {&m->d, &m->a, &m->b, &m->c};
-    for (int i = 0; i < 4; i++) {
-        n = next_word(&at, &word);
-        *type[i] = fmt_named(word, n);
-    }
-    const Row *r = m->row = *at ? NULL : find_row(m);
+    at += n;
+    m->satfinite = takes(&at, "satfinite.");
+    m->d = take_type(&at), m->a = take_type(&at), m->b = take_type(&at);
+    m->c = take_type(&at);
+    const Row *r = *at ? NULL : find_row(m);
     if (!r || (m->satfinite && m->d != FMT_S32))
         return false;
     if (is_kind && (m->k != 32 || (m->a != FMT_E4M3 && m->a != FMT_E5M2)))
@@ -277,16 +146,10 @@ to_integer(FloatType t, uint64_t bits)
     }
 }
 
-static bool
-is_integer(FloatType t)
-{
-    return t > FMT_E5M2;
-}
-
 double
 mma_number(FloatType t, uint64_t bits)
 {
-    return is_integer(t) ? (double)to_integer(t, bits) : fmt_to_double(t, bits);
+    return fmt_is_integer(t) ? (double)to_integer(t, bits) : fmt_to_double(t, bits);
 }
 
 uint64_t
@@ -321,35 +184,35 @@ numbers(FloatType t, const uint64_t reg[LANES], int shift, double to[LANES])
     }
 }
 
-/* Where a lane's element 0 lies in a matrix, row by row. Element i of any lane is as far behind it
- * as that of lane 0: each formula is a lane's part plus an element's. */
+static int
+slots(FloatType t)
+{
+    return fmt_bits(t) == 64 ? 1 : 32 / fmt_bits(t);
+}
+
+/* Where element i of each lane lies in a matrix, row by row. */
 static void
-lane_places(PlaceOf *place, int width, int at[LANES])
+places(int in, int height, int width, int each, int i, int at[LANES])
 {
     for (int l = 0; l < LANES; l++) {
-        Place p = place(l / 4, l % 4, 0);
+        Place p = place_of(in, height, each, l, i);
         at[l] = p.row * width + p.col;
     }
 }
 
-static int
-element_place(PlaceOf *place, int width, int i)
-{
-    Place p = place(0, 0, i);
-    return p.row * width + p.col;
-}
-
-/* The matrix that a warp's registers hold. */
+/* The matrix that a warp's registers hold. Element i of a lane is as far behind its element 0 as
+ * that of lane 0 is. */
 static void
-gather_matrix(double *to, int width, FloatType t, PlaceOf *place,
+gather_matrix(double *to, int in, int height, int width, FloatType t,
               const uint64_t (*reg)[LANES], int n_regs)
 {
-    int bits = fmt_bits(t), each = bits == 64 ? 1 : 32 / bits, at[LANES];
+    int each = slots(t), at[LANES];
     double x[LANES];
-    lane_places(place, width, at);
+    places(in, height, width, each, 0, at);
     for (int i = 0; i < n_regs * each; i++) {
-        double *from = to + element_place(place, width, i);
-        numbers(t, reg[i / each], i % each * bits, x);
+        Place p = place_of(in, height, each, 0, i);
+        double *from = to + p.row * width + p.col;
+        numbers(t, reg[i / each], i % each * fmt_bits(t), x);
         for (int l = 0; l < LANES; l++)
             from[at[l]] = x[l];
     }
@@ -359,11 +222,10 @@ void
 warp_mma_run(const WarpMma *m, uint64_t (*d)[LANES], const uint64_t (*a)[LANES],
              const uint64_t (*b)[LANES], const uint64_t (*c)[LANES])
 {
-    const Row *r = m->row;
     double ma[16 * 64], mb[64 * 8], mc[16 * 8];
-    gather_matrix(ma, m->k, m->a, r->a, a, m->a_regs);
-    gather_matrix(mb, 8, m->b, r->b, b, m->b_regs);
-    gather_matrix(mc, 8, m->c, r->c, c, m->c_regs);
+    gather_matrix(ma, IN_A, m->m, m->k, m->a, a, m->a_regs);
+    gather_matrix(mb, IN_B, m->m, 8, m->b, b, m->b_regs);
+    gather_matrix(mc, IN_C, m->m, 8, m->c, c, m->c_regs);
     for (int i = 0; i < m->m; i++) {
         double sum[8] = {0};
         if (m->d == FMT_F64) {
@@ -378,14 +240,13 @@ warp_mma_run(const WarpMma *m, uint64_t (*d)[LANES], const uint64_t (*a)[LANES],
         for (int j = 0; j < 8; j++)
             mc[i * 8 + j] += sum[j];
     }
-    int bits = fmt_bits(m->d), each = bits == 16 ? 2 : 1, at[LANES];
-    lane_places(r->c, 8, at);
+    int each = slots(m->d), at[LANES];
     memset(d, 0, (size_t)m->d_regs * sizeof *d);
     for (int i = 0; i < m->d_regs * each; i++) {
-        const double *from = mc + element_place(r->c, 8, i);
+        places(IN_C, m->m, 8, each, i, at);
         for (int l = 0; l < LANES; l++)
-            d[i / each][l] |= mma_result(m->d, m->satfinite, from[at[l]])
-                              << i % each * bits;
+            d[i / each][l] |= mma_result(m->d, m->satfinite, mc[at[l]])
+                              << i % each * fmt_bits(m->d);
     }
 }
 
@@ -395,15 +256,14 @@ warp_matrix_decode(WarpMatrix *m, const char *opcode)
 {
     *m = (WarpMatrix){0};
     const char *at = opcode;
-    m->is_store = takes(&at, "stmatrix");
-    if ((!m->is_store && !takes(&at, "ldmatrix")) || !takes(&at, "sync") ||
-        !takes(&at, "aligned") || !takes(&at, "m8n8"))
+    m->is_store = takes(&at, "stmatrix.");
+    if ((!m->is_store && !takes(&at, "ldmatrix.")) || !takes(&at, "sync.aligned.m8n8."))
         return false;
     m->n = takes(&at, "x1") ? 1 : takes(&at, "x2") ? 2 : takes(&at, "x4") ? 4 : 0;
-    m->trans = takes(&at, "trans");
-    if (!takes(&at, "shared"))
-        takes(&at, "shared::cta");
-    return m->n && takes(&at, "b16") && !*at;
+    m->trans = takes(&at, ".trans");
+    if (!takes(&at, ".shared::cta"))
+        takes(&at, ".shared");
+    return m->n && !strcmp(at, ".b16");
 }
 
 /* Lane l holds elements 2 * (l % 4) and the next of row l / 4; transposed: of column l / 4.

@@ -36,9 +36,11 @@ typedef struct WarpMma {
     FloatType a, b, c, d;
     int a_regs, b_regs, c_regs, d_regs; /* 64 bits wide for f64, else 32 */
     bool satfinite;
-    int sm;                       /* the first architecture that has it */
-    const struct WarpMmaRow *row; /* tensor.c's */
+    int sm; /* the first architecture that has it */
 } WarpMma;
+/* matrices.c: the next modifier that is a type of numbers; FMT_N_TYPES: none is left. */
+struct Dec;
+FloatType dec_format(struct Dec *d);
 bool warp_mma_decode(WarpMma *m, const char *opcode);
 void warp_mma_run(const WarpMma *m, uint64_t (*d)[32], const uint64_t (*a)[32],
                   const uint64_t (*b)[32], const uint64_t (*c)[32]);

@@ -444,20 +444,6 @@ dec_choice(Dec *d, int k, int first, int second)
     return v == second;
 }
 
-/* The next modifier that is a type of numbers; FMT_N_TYPES: none is left. */
-static FloatType
-dec_format(Dec *d)
-{
-    for (int k = 0; k < d->n_mods; k++) {
-        FloatType t = fmt_named(d->mod[k], (int)strlen(d->mod[k]));
-        if (!d->used[k] && t != FMT_N_TYPES) {
-            d->used[k] = true;
-            return t;
-        }
-    }
-    return FMT_N_TYPES;
-}
-
 /* What may be multiplied: A and B are of one row's types, D is of its sums. */
 typedef struct Kind {
     FloatType of[2], sums[2]; /* the same twice: there is one */

@@ -8,38 +8,21 @@
  * bits of the first register on, has element 32 s + l of its matrix, row by row; where there
  * are more slots than elements they begin anew. What a sum is is tensor.h's: exact, rounded once.
  */
-#include "ptx/formats.h"
 #include "ptx/lanes.h"
+#include "ptx/tensor.h"
 
 #include <math.h>
 
 enum { MOST_REGS = 8, MOST_ELEMENTS = 1024 };
 enum { MATRIX_A, MATRIX_B, MATRIX_C, N_MATRICES };
 
-typedef struct Kind { /* of elements */
-    char name[8];
-    uint8_t bits;
-    char family;    /* 'f'loat, 'i'nteger with a sign, 'u' without */
-    FloatType type; /* of 'f' */
-    uint8_t wide;   /* bytes of a register */
-} Kind;
-
-static const Kind kinds[] = {
-    {"f16", 16, 'f', FMT_F16, 4},   {"bf16", 16, 'f', FMT_BF16, 4},
-    {"tf32", 32, 'f', FMT_TF32, 4}, {"f32", 32, 'f', FMT_F32, 4},
-    {"f64", 64, 'f', FMT_F64, 8},   {"s32", 32, 'i', FMT_S32, 4},
-    {"s8", 8, 'i', FMT_S8, 4},      {"u8", 8, 'u', FMT_U8, 4},
-    {"s4", 4, 'i', FMT_S4, 4},      {"u4", 4, 'u', FMT_U4, 4},
-    {"b1", 1, 'u', FMT_U4, 4}};
-enum { F16, BF16, TF32, F32, F64, S32, S8, U8, S4, U4, B1, N_KINDS };
-
 typedef struct Shape {
     char name[12];
     int m, n, k;
-    uint16_t of; /* kinds of its factors, as bits */
+    uint32_t of; /* types of its factors, as bits */
 } Shape;
 
-#define OF(kind) (1u << kind)
+#define OF(t) (1u << FMT_##t)
 #define BYTES (OF(S8) | OF(U8))
 #define NIBBLES (OF(S4) | OF(U4))
 static const Shape shapes[] = {{"m16n16k16", 16, 16, 16, OF(F16) | OF(BF16) | BYTES},
@@ -50,11 +33,11 @@ static const Shape shapes[] = {{"m16n16k16", 16, 16, 16, OF(F16) | OF(BF16) | BY
                                {"m8n8k32", 8, 8, 32, NIBBLES},
                                {"m8n8k128", 8, 8, 128, OF(B1)}};
 
-/* One matrix: rows x columns of a kind, in n_regs registers of each lane. */
+/* One matrix: rows x columns of a type, in n_regs registers of each lane. */
 typedef struct Matrix {
-    const Kind *kind;
-    int rows, columns, n_regs;
-    bool by_columns; /* in memory */
+    FloatType type;
+    int rows, columns, n_regs, bits; /* of an element */
+    bool by_columns;                 /* in memory */
 } Matrix;
 
 typedef struct Wmma {
@@ -69,10 +52,17 @@ n_elements(const Matrix *x)
     return x->rows * x->columns;
 }
 
+/* Bytes of a register. */
+static int
+wide(FloatType t)
+{
+    return t == FMT_F64 ? 8 : 4;
+}
+
 static int
 slots_of_register(const Matrix *x)
 {
-    return 8 * x->kind->wide / x->kind->bits;
+    return 8 * wide(x->type) / x->bits;
 }
 
 static uint64_t
@@ -94,7 +84,7 @@ gather_elements(const Lanes *w, const Matrix *x, const Reg *r, uint64_t *out)
             for (int s = 0; s < each; s++) {
                 int at = (k * each + s) * LANES + l;
                 if (at < n)
-                    out[at] = v[l] >> s * x->kind->bits & low_bits(x->kind->bits);
+                    out[at] = v[l] >> s * x->bits & low_bits(x->bits);
             }
     }
 }
@@ -107,7 +97,7 @@ scatter_elements(Lanes *w, const Matrix *x, const Reg *r, const uint64_t *from)
         uint64_t v[LANES] = {0};
         for (int l = 0; l < LANES; l++)
             for (int s = 0; s < each; s++)
-                v[l] |= from[((k * each + s) * LANES + l) % n] << s * x->kind->bits;
+                v[l] |= from[((k * each + s) * LANES + l) % n] << s * x->bits;
         lanes_put(w, r[k], (uint32_t)FULL, v);
     }
 }
@@ -119,8 +109,7 @@ static uint64_t
 place_of_element(const Matrix *x, int e, uint64_t stride)
 {
     uint64_t row = (uint64_t)(e / x->columns), column = (uint64_t)(e % x->columns);
-    return (x->by_columns ? column * stride + row : row * stride + column) *
-           x->kind->bits;
+    return (x->by_columns ? column * stride + row : row * stride + column) * x->bits;
 }
 
 /* All lanes bring the same address and stride. */
@@ -136,7 +125,7 @@ static void
 place_of_all(Lanes *w, const Ins *i, const Matrix *x, uint64_t *base, uint64_t *stride)
 {
     uint64_t address[LANES], s[LANES];
-    uint64_t align = (uint64_t)x->n_regs * x->kind->wide;
+    uint64_t align = (uint64_t)x->n_regs * wide(x->type);
     lanes_addresses(w, i, (uint32_t)FULL, address);
     same_of_all(w, i, address, "address");
     *base = address[0];
@@ -156,7 +145,7 @@ static uint8_t *
 element_at(Lanes *w, const Ins *i, int lane, uint64_t base, uint64_t bit, bool is_store,
            const Matrix *x, bool *undef)
 {
-    uint32_t n = x->kind->bits < 8 ? 1 : x->kind->bits / 8u;
+    uint32_t n = x->bits < 8 ? 1 : x->bits / 8u;
     uint64_t address = base + bit / 8;
     uint8_t *p = w->owner->bytes(w, i, lane, (Space)i->space, address, n, is_store);
     uint8_t *s = lanes_states(w, (Space)i->space, address);
@@ -178,8 +167,8 @@ wmma_load(Lanes *w, const Ins *i, uint32_t m)
     for (int e = 0; e < n_elements(x); e++) {
         uint64_t bit = place_of_element(x, e, stride), v = 0;
         const uint8_t *p = element_at(w, i, e % LANES, base, bit, false, x, &undef);
-        memcpy(&v, p, x->kind->bits < 8 ? 1 : x->kind->bits / 8u);
-        element[e] = v >> bit % 8 & low_bits(x->kind->bits);
+        memcpy(&v, p, x->bits < 8 ? 1 : x->bits / 8u);
+        element[e] = v >> bit % 8 & low_bits(x->bits);
     }
     scatter_elements(w, x, i->out, element);
     for (int k = 0; k < x->n_regs; k++)
@@ -202,46 +191,30 @@ wmma_store(Lanes *w, const Ins *i, uint32_t m)
     for (int e = 0; e < n_elements(x); e++) {
         uint64_t bit = place_of_element(x, e, stride);
         uint8_t *p = element_at(w, i, e % LANES, base, bit, true, x, &undef);
-        memcpy(p, &element[e], x->kind->bits / 8u);
+        memcpy(p, &element[e], x->bits / 8u);
     }
 }
 
 /* ---- products -------------------------------------------------------------------- */
 
-static int64_t
-whole(const Kind *k, uint64_t x)
+static double
+product(const Wmma *s, uint64_t x, uint64_t y)
 {
-    int shift = 64 - k->bits;
-    return k->family == 'i' ? (int64_t)(x << shift) >> shift : (int64_t)x;
+    return s->a.type == FMT_B1 ? (double)(s->is_and ? x & y : x ^ y)
+                               : mma_number(s->a.type, x) * mma_number(s->b.type, y);
 }
 
 static uint64_t
-sum_of_integers(const Wmma *s, const uint64_t *a, const uint64_t *b, uint64_t c)
+sum_of_products(const Wmma *s, const uint64_t *a, const uint64_t *b, uint64_t c)
 {
-    int64_t sum = whole(s->c.kind, c);
-    for (int k = 0; k < s->k; k++) {
-        uint64_t x = a[k], y = b[k * s->b.columns];
-        if (s->a.kind == &kinds[B1])
-            sum += (int64_t)(s->is_and ? x & y : x ^ y);
+    double with = mma_number(s->c.type, c), sum = 0;
+    for (int k = 0; k < s->k; k++, a++, b += s->b.columns)
+        if (s->a.type == FMT_F64)
+            with = fma(f64_of_bits(*a), f64_of_bits(*b), with);
         else
-            sum += whole(s->a.kind, x) * whole(s->b.kind, y);
-    }
-    if (s->satfinite)
-        sum = sum > INT32_MAX ? INT32_MAX : sum < INT32_MIN ? INT32_MIN : sum;
-    return (uint32_t)sum;
-}
-
-static uint64_t
-sum_of_floats(const Wmma *s, const uint64_t *a, const uint64_t *b, uint64_t c)
-{
-    FloatType of = s->a.kind->type;
-    double with = fmt_to_double(s->c.kind->type, c), sum = of == FMT_F64 ? with : 0;
-    for (int k = 0; k < s->k; k++) {
-        double x = fmt_to_double(of, a[k]), y = fmt_to_double(of, b[k * s->b.columns]);
-        sum = of == FMT_F64 ? fma(x, y, sum) : sum + x * y;
-    }
-    return fmt_from_double(s->d.kind->type, FMT_RN, false,
-                           of == FMT_F64 ? sum : sum + with);
+            sum += product(s, *a, *b);
+    return mma_result(s->d.type, s->satfinite,
+                      s->a.type == FMT_F64 ? with : sum + with);
 }
 
 static void
@@ -256,8 +229,7 @@ wmma_mma(Lanes *w, const Ins *i, uint32_t m)
     for (int e = 0; e < n_elements(&s->d); e++) {
         const uint64_t *row = a + e / s->d.columns * s->k,
                        *column = b + e % s->d.columns;
-        c[e] = s->a.kind->family == 'f' ? sum_of_floats(s, row, column, c[e])
-                                        : sum_of_integers(s, row, column, c[e]);
+        c[e] = sum_of_products(s, row, column, c[e]);
     }
     lanes_spread_undef(w, i, m);
     scatter_elements(w, &s->d, i->out, c);
@@ -274,19 +246,6 @@ dec_shape(Dec *d)
     dec_fail(d, "no such shape");
 }
 
-/* The next that the text names, or NULL. */
-static const Kind *
-dec_kind(Dec *d)
-{
-    for (int k = 0; k < d->n_mods; k++)
-        for (int n = 0; n < N_KINDS && !d->used[k]; n++)
-            if (!strcmp(d->mod[k], kinds[n].name)) {
-                d->used[k] = true;
-                return &kinds[n];
-            }
-    return NULL;
-}
-
 static bool
 dec_by_columns(Dec *d)
 {
@@ -301,28 +260,27 @@ dec_by_columns(Dec *d)
 /* Matrix `which` of a shape, once it is known that there is such. f16 has all of its eight
  * registers for a factor, whatever the shape. */
 static Matrix
-matrix_of(Dec *d, const Shape *s, int which, const Kind *k, bool by_columns)
+matrix_of(Dec *d, const Shape *s, int which, FloatType t, bool by_columns)
 {
-    static const uint8_t since[N_KINDS] = {[F16] = 70,  [F32] = 70, [BF16] = 80,
-                                           [TF32] = 80, [F64] = 80, [S32] = 72,
-                                           [S8] = 72,   [U8] = 72,  [S4] = 75,
-                                           [U4] = 75,   [B1] = 75};
+    static const uint8_t since[FMT_N_TYPES] = {
+        [FMT_F16] = 70, [FMT_F32] = 70, [FMT_BF16] = 80, [FMT_TF32] = 80,
+        [FMT_F64] = 80, [FMT_S32] = 72, [FMT_S8] = 72,   [FMT_U8] = 72,
+        [FMT_S4] = 75,  [FMT_U4] = 75,  [FMT_B1] = 75};
     bool is_small = s->of & (NIBBLES | OF(B1));
-    int sum = s->of & OF(F64)    ? OF(F64)
-              : s->of & OF(F16)  ? OF(F16) | OF(F32) | OF(S32)
-              : s->of & OF(TF32) ? OF(F32)
-                                 : OF(S32);
-    dec_refuse(d,
-               !k || !((which == MATRIX_C ? (uint32_t)sum : s->of) >> (k - kinds) & 1));
-    dec_since(d, since[k - kinds]);
+    uint32_t sum = s->of & OF(F64)    ? OF(F64)
+                   : s->of & OF(F16)  ? OF(F16) | OF(F32) | OF(S32)
+                   : s->of & OF(TF32) ? OF(F32)
+                                      : OF(S32);
+    dec_refuse(d, t == FMT_N_TYPES || !((which == MATRIX_C ? sum : s->of) >> t & 1));
+    dec_since(d, since[t]);
     if (is_small && which != MATRIX_C && by_columns != (which == MATRIX_B))
         dec_fail(d, "these are .row and .col alone");
-    Matrix x = {.kind = k, .by_columns = by_columns};
+    Matrix x = {.type = t, .bits = fmt_bits(t), .by_columns = by_columns};
     x.rows = which == MATRIX_B ? s->k : s->m;
     x.columns = which == MATRIX_A ? s->k : s->n;
-    x.n_regs = k == &kinds[F16] && which != MATRIX_C
+    x.n_regs = t == FMT_F16 && which != MATRIX_C
                    ? MOST_REGS
-                   : n_elements(&x) * k->bits / (8 * k->wide * LANES);
+                   : n_elements(&x) * x.bits / (8 * wide(t) * LANES);
     x.n_regs = x.n_regs ? x.n_regs : 1;
     return x;
 }
@@ -330,7 +288,7 @@ matrix_of(Dec *d, const Shape *s, int which, const Kind *k, bool by_columns)
 static void
 dec_matrix(Dec *d, int k, const Matrix *x, bool is_out)
 {
-    dec_vector(d, k, x->n_regs, x->kind->wide, is_out);
+    dec_vector(d, k, x->n_regs, wide(x->type), is_out);
 }
 
 /* flags: a stride is there, which is in[1]. */
@@ -346,7 +304,7 @@ dec_memory(Dec *d, bool is_store)
     i->space = (uint8_t)dec_space(d);
     dec_refuse(d, which < 0 || i->space > SPACE_CLUSTER);
     Matrix *x = dec_more(d, sizeof *x);
-    *x = matrix_of(d, s, which, dec_kind(d), by_columns);
+    *x = matrix_of(d, s, which, dec_format(d), by_columns);
     int at = !is_store;
     if (d->n_opds != 2 && d->n_opds != 3)
         dec_fail(d, "%d operands", d->n_opds);
@@ -371,25 +329,24 @@ dec_product(Dec *d)
     const Shape *shape = dec_shape(d);
     s->satfinite = dec_has(d, "satfinite");
     dec_has(d, "rn");
-    const Kind *kind[4] = {NULL};
+    FloatType type[4];
     int n = 0;
-    while (n < 4 && (kind[n] = dec_kind(d)))
+    while (n < 4 && (type[n] = dec_format(d)) != FMT_N_TYPES)
         n++;
-    const Kind *f16 = &kinds[F16]; /* alone they are not named */
-    const Kind *of_a = n == 2 ? f16 : kind[1], *of_b = n == 2 ? f16 : kind[2],
-               *of_c = n == 2 ? kind[1] : kind[3];
-    dec_refuse(d, (n != 2 && n != 4) || of_a != of_b || (n == 4 && of_a == f16));
+    dec_refuse(d, n != 2 && n != 4);
+    FloatType of_d = type[0], of_c = type[n - 1]; /* f16 as factors are not named */
+    FloatType of_a = n == 2 ? FMT_F16 : type[1], of_b = n == 2 ? FMT_F16 : type[2];
+    dec_refuse(d, of_a != of_b || (n == 4 && of_a == FMT_F16));
     s->a = matrix_of(d, shape, MATRIX_A, of_a, a_columns);
     s->b = matrix_of(d, shape, MATRIX_B, of_b, b_columns);
     s->c = matrix_of(d, shape, MATRIX_C, of_c, false);
-    s->d = matrix_of(d, shape, MATRIX_C, kind[0], false);
+    s->d = matrix_of(d, shape, MATRIX_C, of_d, false);
     s->k = shape->k;
-    bool is_whole = of_a->family != 'f', sums_whole = of_c == &kinds[S32],
-         is_b1 = of_a == &kinds[B1];
-    dec_refuse(d, is_whole != sums_whole || is_whole != (kind[0] == &kinds[S32]) ||
-                      (of_a != f16 && of_c != kind[0]) ||
+    bool is_whole = fmt_is_integer(of_a), is_b1 = of_a == FMT_B1;
+    dec_refuse(d, is_whole != (of_c == FMT_S32) || is_whole != (of_d == FMT_S32) ||
+                      (of_a != FMT_F16 && of_c != of_d) ||
                       (s->satfinite && (!is_whole || is_b1)) ||
-                      (of_a == &kinds[BF16] && of_c != &kinds[F32]) || is_b1 != popc ||
+                      (of_a == FMT_BF16 && of_c != FMT_F32) || is_b1 != popc ||
                       popc != (is_xor || s->is_and) || (is_xor && s->is_and));
     if (s->is_and && dec_sm(d) < 80)
         dec_fail(d, "from sm_80 on");

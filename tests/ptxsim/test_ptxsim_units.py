@@ -2,8 +2,8 @@
 without PTX: called on registers and addresses, beside NumPy.
 
 The references here are written another way than the C: a conversion searches the sorted
-list of all numbers of a format, and fragments follow one formula for all shapes, where the
-C has the ISA's formula for each.
+list of all numbers of a format, and fragments follow the ISA's formula for each shape,
+where the C has one for all.
 """
 
 from __future__ import annotations
@@ -78,7 +78,6 @@ class Mma(ctypes.Structure):
         *((x, ctypes.c_int) for x in ("a_regs", "b_regs", "c_regs", "d_regs")),
         ("satfinite", ctypes.c_bool),
         ("sm", ctypes.c_int),
-        ("row", ctypes.c_void_p),
     ]
 
 
@@ -395,28 +394,67 @@ def values(t: str, x: np.ndarray) -> np.ndarray:
     return x.astype(np.uint32).view(np.int32).astype(np.float64)
 
 
-def fragment(t: str, which: str, rows: int, n: int) -> tuple[np.ndarray, ...]:
-    """(row, col) of element j of register r of lane l, as arrays [r, l, j].
+# "Matrix Fragments for mma.m8n8k4 .. m16n8k64": row and column of element i of A, by rows,
+# k and bits of an element. g = groupID, s = threadID_in_group.
+def halves(i, up, *more):
+    """g + 8 but for elements from 0 up to `up`, and those between each pair of `more`."""
+    upper = i < up
+    if more:
+        upper |= (more[0] <= i) & (i < more[1])
+    return np.where(upper, 0, 8)
 
-    One rule: a register of A or B is a run of `e` neighbours along K; lanes of a group
-    of four go on along K, registers too, but A with 16 rows has its lower half in the odd
-    ones. A word of C or D is one number (two f16), rows as its pairs of words say."""
-    reg = 64 if t == "f64" else 32
-    e = reg // BITS[t]
+
+A = {
+    (8, 4, 64): lambda g, s, i: (g + 0 * i, s + 0 * i),
+    (8, 16, 8): lambda g, s, i: (g + 0 * i, s * 4 + i),
+    (8, 32, 4): lambda g, s, i: (g + 0 * i, s * 8 + i),
+    (16, 4, 32): lambda g, s, i: (g + halves(i, 1), s + 0 * i),
+    (16, 8, 32): lambda g, s, i: (g + halves(i, 1, 2, 3), s + np.where(i < 2, 0, 4)),
+    (16, 16, 64): lambda g, s, i: (
+        g + i % 2 * 8,
+        np.where(i % 2 == 0, i * 2, i * 2 - 2) + s,
+    ),
+    (16, 8, 16): lambda g, s, i: (g + halves(i, 2), s * 2 + (i & 1)),
+    (16, 16, 16): lambda g, s, i: (
+        g + halves(i, 2, 4, 6),
+        s * 2 + (i & 1) + np.where(i < 4, 0, 8),
+    ),
+    (16, 16, 8): lambda g, s, i: (g + halves(i, 4), s * 4 + (i & 3)),
+    (16, 32, 8): lambda g, s, i: (
+        g + halves(i, 4, 8, 12),
+        s * 4 + (i & 3) + np.where(i < 8, 0, 16),
+    ),
+    (16, 32, 4): lambda g, s, i: (g + halves(i, 8), s * 8 + (i & 7)),
+    (16, 64, 4): lambda g, s, i: (
+        g + halves(i, 8, 16, 24),
+        s * 8 + (i & 7) + np.where(i < 16, 0, 32),
+    ),
+}
+A[16, 4, 64], A[16, 8, 64] = A[16, 4, 32], A[16, 8, 32]
+B = {  # by bits of an element
+    64: lambda g, s, i: (s + 4 * i, g + 0 * i),
+    16: lambda g, s, i: (s * 2 + (i & 1) + np.where(i < 2, 0, 8), g + 0 * i),
+    8: lambda g, s, i: (s * 4 + (i & 3) + np.where(i < 4, 0, 16), g + 0 * i),
+    4: lambda g, s, i: (s * 8 + (i & 7) + np.where(i < 8, 0, 32), g + 0 * i),
+}
+B[32] = B[64]
+
+
+def fragment(t: str, which: str, shape: tuple, n: int) -> tuple[np.ndarray, ...]:
+    """(row, col) of element j of register r of lane l, as arrays [r, l, j]."""
+    e = (64 if t == "f64" else 32) // BITS[t]
     r, lane, j = np.ogrid[:n, :32, :e]
-    g, s = lane // 4, lane % 4
-    if which == "b":
-        return s * e + j + r * 4 * e, g + 0 * (r + j)
+    g, s, i = lane // 4, lane % 4, r * e + j
     if which == "a":
-        half = 2 if rows == 16 else 1
-        return g + 8 * (r % half) + 0 * j, s * e + j + r // half * 4 * e
-    i = r * e + j
-    return g + 8 * (i // 2), s * 2 + i % 2 + 0 * g
+        return A[*shape, BITS[t]](g, s, i)
+    if which == "b":
+        return B[BITS[t]](g, s, i)
+    return np.where(i < 2, g, g + 8), s * 2 + (i & 1)
 
 
 def scatter(t: str, which: str, x: np.ndarray, n: int) -> np.ndarray:
     """The registers [n, 32] of a matrix."""
-    row, col = fragment(t, which, x.shape[0], n)
+    row, col = fragment(t, which, x.shape, n)
     each = codes(t, np.ascontiguousarray(x[row, col]))
     shift = np.arange(each.shape[2], dtype=np.uint64) * np.uint64(BITS[t] % 64)
     return np.bitwise_or.reduce(each << shift, axis=2)
