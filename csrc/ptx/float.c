@@ -61,35 +61,22 @@ static Run *const nearest[N_OPS][2] = {
     [SQRT] = {sqrt_f32, sqrt_f64}};
 
 /* Noinline and volatile: nothing is moved across the change of the rounding mode. */
-static __attribute__((noinline)) float
-op_f32(int op, float a, float b, float c)
-{
-    volatile float x = a, y = b, z = c;
-    switch (op) {
-    case ADD: return x + y;
-    case SUB: return x - y;
-    case MUL: return x * y;
-    case FMA: return fmaf(x, y, z);
-    case DIV: return x / y;
-    case RCP: return 1.0f / x;
-    default: return sqrtf(x);
+#define OP(name, T, fma_of, sqrt_of)                                                   \
+    static __attribute__((noinline)) T name(int op, T a, T b, T c)                     \
+    {                                                                                  \
+        volatile T x = a, y = b, z = c;                                                \
+        switch (op) {                                                                  \
+        case ADD: return x + y;                                                        \
+        case SUB: return x - y;                                                        \
+        case MUL: return x * y;                                                        \
+        case FMA: return fma_of(x, y, z);                                              \
+        case DIV: return x / y;                                                        \
+        case RCP: return 1 / x;                                                        \
+        default: return sqrt_of(x);                                                    \
+        }                                                                              \
     }
-}
-
-static __attribute__((noinline)) double
-op_f64(int op, double a, double b, double c)
-{
-    volatile double x = a, y = b, z = c;
-    switch (op) {
-    case ADD: return x + y;
-    case SUB: return x - y;
-    case MUL: return x * y;
-    case FMA: return fma(x, y, z);
-    case DIV: return x / y;
-    case RCP: return 1.0 / x;
-    default: return sqrt(x);
-    }
-}
+OP(op_f32, float, fmaf, sqrtf)
+OP(op_f64, double, fma, sqrt)
 
 float
 flushed(float x)
@@ -103,21 +90,25 @@ saturated(float x)
     return !(x > 0) ? 0 : x > 1 ? 1 : x;
 }
 
+/* With the rounding mode set: .ftz of operands and result, .sat. */
+static float
+flagged_one(const Ins *i, int op, float a, float b, float c)
+{
+    bool ftz = i->flags & FTZ;
+    float r = ftz ? flushed(op_f32(op, flushed(a), flushed(b), flushed(c)))
+                  : op_f32(op, a, b, c);
+    return i->flags & SAT ? saturated(canon(r)) : canon(r);
+}
+
 static void
 flagged_f32(Lanes *w, const Ins *i, uint32_t m)
 {
     float *d = LANE(float, w, i->d);
     const float *a = LANE(float, w, i->a), *b = i->n_in > 1 ? LANE(float, w, i->b) : a,
                 *c = i->n_in > 2 ? LANE(float, w, i->c) : a;
-    bool ftz = i->flags & FTZ;
     fesetround(host_mode[i->bytes]);
-    EACH_LANE_OF(l, m) {
-        float r =
-            ftz ? flushed(op_f32(i->op, flushed(a[l]), flushed(b[l]), flushed(c[l])))
-                : op_f32(i->op, a[l], b[l], c[l]);
-        r = canon(r);
-        d[l] = i->flags & SAT ? saturated(r) : r;
-    }
+    EACH_LANE_OF(l, m)
+        d[l] = flagged_one(i, i->op, a[l], b[l], c[l]);
     fesetround(FE_TONEAREST);
 }
 
@@ -141,16 +132,10 @@ pair_f32(Lanes *w, const Ins *i, uint32_t m)
     float *d = LANE(float, w, i->d);
     const float *a = LANE(float, w, i->a), *b = LANE(float, w, i->b),
                 *c = i->n_in > 2 ? LANE(float, w, i->c) : a;
-    bool ftz = i->flags & FTZ;
     fesetround(host_mode[i->bytes]);
-    for (int k = 0; k < 2 * LANES; k++) {
-        if (!(m >> k / 2 & 1))
-            continue;
-        float r =
-            ftz ? flushed(op_f32(i->op, flushed(a[k]), flushed(b[k]), flushed(c[k])))
-                : op_f32(i->op, a[k], b[k], c[k]);
-        d[k] = canon(r);
-    }
+    for (int k = 0; k < 2 * LANES; k++)
+        if (m >> k / 2 & 1)
+            d[k] = flagged_one(i, i->op, a[k], b[k], c[k]);
     fesetround(FE_TONEAREST);
 }
 
@@ -421,37 +406,27 @@ dec_float_div(Dec *d)
         dec_arithmetic(d, DIV, 2);
 }
 
+/* Functions of one operand; exact: N_OPS where there is only the approximation. */
 static void
-dec_rcp(Dec *d)
+dec_function(Dec *d)
 {
+    static const struct {
+        const char *name;
+        int approx, exact;
+    } rows[] = {{"rcp", RCP_APPROX, RCP}, {"sqrt", SQRT_APPROX, SQRT},
+                {"rsqrt", RSQRT, N_OPS},  {"sin", SIN, N_OPS},
+                {"cos", COS, N_OPS},      {"lg2", LG2, N_OPS},
+                {"ex2", EX2, N_OPS},      {"tanh", TANH, N_OPS}};
+    int k = 0;
+    while (strcmp(rows[k].name, d->op) != 0)
+        k++;
     if (dec_has(d, "approx"))
-        dec_approx(d, RCP_APPROX, 1);
+        dec_approx(d, rows[k].approx, 1);
+    else if (rows[k].exact < N_OPS)
+        dec_arithmetic(d, rows[k].exact, 1);
     else
-        dec_arithmetic(d, RCP, 1);
+        dec_fail(d, ".approx is missing");
 }
-
-static void
-dec_sqrt(Dec *d)
-{
-    if (dec_has(d, "approx"))
-        dec_approx(d, SQRT_APPROX, 1);
-    else
-        dec_arithmetic(d, SQRT, 1);
-}
-
-#define APPROX_ROW(name, op)                                                           \
-    static void dec_##name(Dec *d)                                                     \
-    {                                                                                  \
-        if (!dec_has(d, "approx"))                                                     \
-            dec_fail(d, ".approx is missing");                                         \
-        dec_approx(d, op, 1);                                                          \
-    }
-APPROX_ROW(rsqrt, RSQRT)
-APPROX_ROW(sin, SIN)
-APPROX_ROW(cos, COS)
-APPROX_ROW(lg2, LG2)
-APPROX_ROW(tanh, TANH)
-APPROX_ROW(ex2, EX2)
 
 void
 dec_float_sign(Dec *d, bool is_neg)
@@ -524,8 +499,8 @@ dec_testp(Dec *d)
 }
 
 const OpRow float_ops[] = {
-    {"fma", dec_fma},     {"rcp", dec_rcp},           {"sqrt", dec_sqrt},
-    {"rsqrt", dec_rsqrt}, {"sin", dec_sin},           {"cos", dec_cos},
-    {"lg2", dec_lg2},     {"ex2", dec_ex2},           {"tanh", dec_tanh},
-    {"testp", dec_testp}, {"copysign", dec_copysign}, {NULL, NULL},
+    {"fma", dec_fma},        {"rcp", dec_function},      {"sqrt", dec_function},
+    {"rsqrt", dec_function}, {"sin", dec_function},      {"cos", dec_function},
+    {"lg2", dec_function},   {"ex2", dec_function},      {"tanh", dec_function},
+    {"testp", dec_testp},    {"copysign", dec_copysign}, {NULL, NULL},
 };

@@ -45,12 +45,17 @@ static const Format format[FMT_N_TYPES] = {
 };
 /* clang-format on */
 
+static bool
+is_word(const char *text, int len, const char *word)
+{
+    return (int)strlen(word) == len && !memcmp(text, word, (size_t)len);
+}
+
 FloatType
 fmt_named(const char *word, int len)
 {
     for (int t = 0; t < FMT_N_TYPES; t++)
-        if ((int)strlen(format[t].name) == len &&
-            !memcmp(format[t].name, word, (size_t)len))
+        if (is_word(word, len, format[t].name))
             return (FloatType)t;
     return FMT_N_TYPES;
 }
@@ -236,34 +241,34 @@ fmt_cvt_decode(FmtCvt *c, const char *opcode)
         [FMT_RN] = "rn", [FMT_RNA] = "rna", [FMT_RZ] = "rz",
         [FMT_RM] = "rm", [FMT_RP] = "rp",
     };
+    const struct {
+        const char *word;
+        bool *is;
+    } flags[] = {{"satfinite", &c->to_finite},
+                 {"relu", &c->relu},
+                 {"sat", &c->sat},
+                 {"ftz", &c->ftz}};
     *c = (FmtCvt){.to = FMT_N_TYPES, .from = FMT_N_TYPES, .rounding = FMT_RN};
     int n_from = 0, n_roundings = 0;
     if (strncmp(opcode, "cvt.", 4))
         return false;
     for (const char *w = opcode + 4, *end; w; w = *end ? end + 1 : NULL) {
-        int len = (int)strcspn(w, "."), r = 0;
+        int len = (int)strcspn(w, "."), r = 0, f = 0;
         end = w + len;
-#define IS(s) ((int)sizeof(s) - 1 == len && !memcmp(w, s, sizeof(s) - 1))
-        while (r <= FMT_RP && ((int)strlen(rounding[r]) != len ||
-                               memcmp(w, rounding[r], (size_t)len) != 0))
+        while (r <= FMT_RP && !is_word(w, len, rounding[r]))
             r++;
+        while (f < 4 && !is_word(w, len, flags[f].word))
+            f++;
         if (r <= FMT_RP)
             c->rounding = (FmtRounding)r, n_roundings++;
-        else if (IS("satfinite"))
-            c->to_finite = true;
-        else if (IS("relu"))
-            c->relu = true;
-        else if (IS("sat"))
-            c->sat = true;
-        else if (IS("ftz"))
-            c->ftz = true;
+        else if (f < 4)
+            *flags[f].is = true;
         else if (c->to == FMT_N_TYPES &&
                  (c->to = packed_type(w, len, &c->n)) < FMT_N_TYPES)
             continue;
         else if (c->to == FMT_N_TYPES || c->from != FMT_N_TYPES ||
                  (c->from = packed_type(w, len, &n_from)) == FMT_N_TYPES)
             return false;
-#undef IS
     }
     if (c->from == FMT_N_TYPES || n_from > c->n)
         return false;

@@ -36,13 +36,15 @@ bits_of_f64(double x)
     return bits;
 }
 
-/* Exact; an f16 is moved to where f32 has its bits, whose exponents are 112 higher. */
-static inline double
-f16_of_bits(uint32_t bits)
+/* An f16, exactly: no denormal of f32 is met on the way, whatever the processor does with them. */
+static inline float
+f16_of_bits(uint32_t h)
 {
-    float x = f32_of_bits((bits & 0x7fff) << 13) * 0x1p112f;
-    uint32_t special = (bits & 0x7c00) == 0x7c00 ? 0x7f800000 : 0;
-    return f32_of_bits(bits_of_f32(x) | special | (bits & 0x8000) << 16);
+    uint32_t code = h & 0x7fff, bits = (code << 13) + 0x38000000;
+    float small = (float)(int32_t)code * 0x1p-24f;
+    bits += code >= 0x7c00 ? 0x38000000 : 0;
+    float x = code < 0x400 ? small : f32_of_bits(bits);
+    return f32_of_bits(bits_of_f32(x) | (h & 0x8000) << 16);
 }
 
 typedef enum FloatType {

@@ -97,18 +97,7 @@ one(const Ins *i, Type t, uint64_t a, uint64_t b, uint64_t c)
 
 /* ---- the usual ones, fast -------------------------------------------------------- */
 /* Sums and products of halves in f32, rounded once more, are as if rounded once: f32 has
- * more than twice the bits and two (Figueroa, 1995). A fma is computed in double as above.
- * No denormal of f32 is met on the way, whatever the processor does with them. */
-
-static inline float
-float_of_f16(uint32_t h)
-{
-    uint32_t code = h & 0x7fff, bits = (code << 13) + 0x38000000;
-    float small = (float)code * 0x1p-24f;
-    bits += code >= 0x7c00 ? 0x38000000 : 0;
-    float x = code < 0x400 ? small : f32_of_bits(bits);
-    return h & 0x8000 ? -x : x;
-}
+ * more than twice the bits and two (Figueroa, 1995). A fma is computed in double as above. */
 
 /* To nearest even; NaN is 0x7fff. */
 static inline uint32_t
@@ -151,9 +140,9 @@ bf16_of_float(float x)
             d[l] = m >> l & 1 ? r : d[l];                                              \
         }                                                                              \
     }
-PAIR(add_f16x2, float_of_f16, f16_of_float, x + y)
-PAIR(sub_f16x2, float_of_f16, f16_of_float, x - y)
-PAIR(mul_f16x2, float_of_f16, f16_of_float, x *y)
+PAIR(add_f16x2, f16_of_bits, f16_of_float, x + y)
+PAIR(sub_f16x2, f16_of_bits, f16_of_float, x - y)
+PAIR(mul_f16x2, f16_of_bits, f16_of_float, x *y)
 PAIR(add_bf16x2, float_of_bf16, bf16_of_float, x + y)
 PAIR(sub_bf16x2, float_of_bf16, bf16_of_float, x - y)
 PAIR(mul_bf16x2, float_of_bf16, bf16_of_float, x *y)

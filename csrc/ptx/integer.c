@@ -43,19 +43,11 @@ UNARY(abs_s32, int32_t, int32_t, x < 0 ? U(0) - U(x) : U(x))
 UNARY(abs_s64, int64_t, int64_t, x < 0 ? U(0) - U(x) : U(x))
 static Run *const abs_run[N_TYPES] = {
     [T_S16] = abs_s16, [T_S32] = abs_s32, [T_S64] = abs_s64};
-BINARY(div_u16, uint16_t, uint16_t, y ? x / y : ~0)
-BINARY(div_u32, uint32_t, uint32_t, y ? x / y : ~0u)
-BINARY(div_u64, uint64_t, uint64_t, y ? x / y : ~U(0))
-BINARY(div_s16, int16_t, int16_t, y ? x / y : ~0)
-BINARY(div_s32, int32_t, int32_t, y == -1 ? U(0) - U(x) : y ? U(x / y) : ~U(0))
-BINARY(div_s64, int64_t, int64_t, y == -1 ? U(0) - U(x) : y ? U(x / y) : ~U(0))
+/* Is it -1 of a type with a sign, where the quotient may overflow? */
+#define IS_MINUS_ONE(y) ((__typeof__(y))-1 < 1 && (y) == (__typeof__(y))-1)
+ALL_TYPES(BINARY, div, !y ? ~U(0) : IS_MINUS_ONE(y) ? U(0) - U(x) : U(x / y))
 TABLE(div);
-BINARY(rem_u16, uint16_t, uint16_t, y ? U(x % y) : ~U(0))
-BINARY(rem_u32, uint32_t, uint32_t, y ? U(x % y) : ~U(0))
-BINARY(rem_u64, uint64_t, uint64_t, y ? U(x % y) : ~U(0))
-BINARY(rem_s16, int16_t, int16_t, y ? U(x % y) : ~U(0))
-BINARY(rem_s32, int32_t, int32_t, y == -1 ? 0 : y ? U(x % y) : ~U(0))
-BINARY(rem_s64, int64_t, int64_t, y == -1 ? 0 : y ? U(x % y) : ~U(0))
+ALL_TYPES(BINARY, rem, !y ? ~U(0) : IS_MINUS_ONE(y) ? 0 : U(x % y))
 TABLE(rem);
 BINARY(mul_hi_u16, uint16_t, uint16_t, (uint32_t)x *y >> 16)
 BINARY(mul_hi_u32, uint32_t, uint32_t, U(x) * U(y) >> 32)
