@@ -234,30 +234,15 @@ check_last(Parser *p)
 static void
 shared_variable(Parser *p)
 {
+    const Module *m = p->mod;
     if (!has_threads(p))
         not_here(p, ".shared", p->tok.line);
     next(p);
-    uint32_t align = take_word(p, ".align") ? (uint32_t)want_int(p) : 0;
-    Type t = want_type(p);
-    Sym *s = declare(p, want_name(p), SYM_VAR);
-    Module *m = p->mod;
-    s->space = SPACE_SHARED;
-    s->type = t;
-    s->align = align ? align : type_info[t].bytes;
-    s->size = type_info[t].bytes;
-    while (take_mark(p, '[')) {
-        uint64_t n = want_int(p);
-        s->size = n > MOST_SHARED ? MOST_SHARED + 1 : s->size * n;
-        want_mark(p, ']');
-    }
+    const Sym *s = variable(p, SPACE_SHARED, false);
     want_mark(p, ';');
-    if (!s->align || s->align & (s->align - 1) || s->align > MOST_SHARED)
-        parse_fail(p, p->tok.line, "an alignment of %u", s->align);
-    m->shared_bytes = (m->shared_bytes + s->align - 1) & -s->align;
-    s->offset = SHARED_BASE + m->shared_bytes;
-    if (s->size > MOST_SHARED - m->shared_bytes)
+    if (!s->size || s->align > MOST_SHARED || s->size > MOST_SHARED ||
+        m->shared_bytes > MOST_SHARED)
         parse_fail(p, p->tok.line, "more than %d bytes of shared memory", MOST_SHARED);
-    m->shared_bytes += (uint32_t)s->size;
 }
 
 static void

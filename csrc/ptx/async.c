@@ -14,11 +14,8 @@ enum { BY_SIZE = 1, BY_PREDICATE = 2 }; /* flags: what the fourth operand is */
 void
 lanes_want_operands(Lanes *w, const Ins *i, uint32_t m)
 {
-    for (int k = 1; k < i->n_in; k++) {
-        uint32_t bad = w->undef[i->in[k].id] & m;
-        if (bad)
-            lanes_fault(w, i, __builtin_ctz(bad), "an operand was never written");
-    }
+    for (int k = 1; k < i->n_in; k++)
+        lanes_want(w, i, i->in[k], m, "an operand was never written");
 }
 
 static uint64_t
@@ -70,10 +67,9 @@ wait_group(Lanes *w, const Ins *i, uint32_t m)
 int64_t
 dec_offset(Dec *d, int k)
 {
-    const Sym *sym;
     int64_t first = d->ins->imm;
     d->ins->imm = 0;
-    dec_address(d, k, &sym);
+    dec_address(d, k);
     int64_t offset = d->ins->imm;
     d->ins->imm = first;
     return offset;
@@ -91,7 +87,6 @@ static void
 dec_copy(Dec *d)
 {
     Ins *i = d->ins;
-    const Sym *sym;
     int64_t bytes;
     bool is_cg = dec_has(d, "cg");
     if (!is_cg && !dec_has(d, "ca"))
@@ -105,7 +100,7 @@ dec_copy(Dec *d)
         dec_fail(d, "a copy of that many bytes");
     i->bytes = (uint8_t)bytes;
     i->space = SPACE_SHARED;
-    dec_address(d, 0, &sym);
+    dec_address(d, 0);
     dec_second_address(d, 1);
     if (d->n_opds - policy > 3) {
         Opd *o = &d->opd[3];
@@ -206,11 +201,10 @@ static void
 take_places(Dec *d)
 {
     Ins *i = d->ins;
-    const Sym *sym;
     i->type = (uint8_t)dec_type(d);
     i->bytes = type_info[i->type].bytes;
     dec_refuse(d, (i->bytes != 4 && i->bytes != 8) || d->n_opds != 3);
-    dec_address(d, 0, &sym);
+    dec_address(d, 0);
     dec_second_address(d, 2);
 }
 
@@ -223,7 +217,7 @@ dec_st_async(Dec *d)
     int v = dec_one(d, vectors);
     i->n = (uint8_t)(v < 0 ? 1 : 2 << v);
     take_places(d);
-    dec_elements(d, &d->opd[1], dec_in_opd);
+    dec_vector(d, 1, i->n, i->bytes, dec_in_opd);
     i->run = st_async;
 }
 

@@ -113,11 +113,7 @@ atomic(Lanes *w, const Ins *i, uint32_t m)
         lanes_get(w, i->in[1 + k], b[k]);
     if (i->op == CAS)
         lanes_get(w, i->in[2], c);
-    for (int k = 1; k < i->n_in; k++) {
-        uint32_t bad = w->undef[i->in[k].id] & m;
-        if (bad)
-            lanes_fault(w, i, __builtin_ctz(bad), "an operand was never written");
-    }
+    lanes_want_operands(w, i, m);
     EACH_LANE_OF(l, m) {
         w->how = HOW_STRONG;
         uint8_t *p = w->owner->bytes(w, i, l, (Space)i->space, address[l], n_bytes,
@@ -141,7 +137,6 @@ void
 dec_atomic(Dec *d, bool is_red)
 {
     Ins *i = d->ins;
-    const Sym *sym;
     static const char *const vectors[] = {"v2", "v4", "v8", NULL};
     i->space = (uint8_t)dec_space(d);
     dec_take_hints(d);
@@ -172,23 +167,14 @@ dec_atomic(Dec *d, bool is_red)
     if (i->n * i->bytes > 16)
         dec_fail(d, "more than 16 bytes");
     int at = is_red ? 0 : 1;
-    dec_address(d, at, &sym);
-    if (sym && i->space == SPACE_GENERIC)
-        i->space = (uint8_t)sym->space;
+    dec_address(d, at);
     i->flags = t == T_F32 && i->space != SPACE_SHARED && i->space != SPACE_CLUSTER;
-    if (v >= 0 &&
-        (d->opd[at + 1].n_parts != i->n || (!is_red && d->opd[0].n_parts != i->n)))
-        dec_fail(d, "not %d elements", i->n);
-    if (!is_red && v >= 0)
-        for (int k = 0; k < i->n; k++)
-            dec_out_opd(d, &d->opd[0].part[k], i->bytes);
-    else if (!is_red)
-        dec_out(d, 0, i->bytes);
-    for (int k = 0; k < i->n; k++)
-        if (v >= 0)
-            dec_in_opd(d, &d->opd[at + 1].part[k], i->bytes);
-        else
-            dec_in_typed(d, at + 1, t);
+    if (!is_red)
+        dec_vector(d, 0, i->n, i->bytes, dec_out_opd);
+    if (v >= 0)
+        dec_vector(d, at + 1, i->n, i->bytes, dec_in_opd);
+    else
+        dec_in_typed(d, at + 1, t);
     if (op == CAS)
         dec_in_typed(d, at + 2, t);
     dec_operands(d, at + 2 + (op == CAS) + policy);

@@ -220,7 +220,6 @@ dec_bulk_copy(Dec *d, bool is_reduction)
 {
     Form *f = dec_more(d, sizeof *f);
     Ins *i = d->ins;
-    const Sym *sym;
     f->to = bulk_space(d);
     f->from = bulk_space(d);
     f->tells = dec_has(d, "mbarrier::complete_tx::bytes");
@@ -236,7 +235,7 @@ dec_bulk_copy(Dec *d, bool is_reduction)
                       (f->to == SPACE_SHARED && !from_global));
     dec_operands(d, 3 + f->tells + f->to_many + policy);
     i->space = (uint8_t)f->to;
-    dec_address(d, 0, &sym);
+    dec_address(d, 0);
     f->offset[FROM] = dec_offset(d, 1);
     dec_in(d, 2, 4);
     if (f->tells)
@@ -300,14 +299,11 @@ arrive_later(Lanes *w, const Ins *i, uint32_t m)
 void
 dec_arrive_later(Dec *d)
 {
-    const Sym *sym;
     Ins *i = d->ins;
     dec_refuse(d, !dec_has(d, "arrive"));
     i->flags = dec_has(d, "noinc");
     i->space = (uint8_t)dec_space(d);
     dec_refuse(d, !dec_has(d, "b64") || d->n_opds != 1);
-    dec_address(d, 0, &sym);
-    if (i->space == SPACE_GENERIC && sym)
-        i->space = (uint8_t)sym->space;
+    dec_address(d, 0);
     i->run = arrive_later;
 }

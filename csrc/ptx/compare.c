@@ -12,28 +12,16 @@ static const char *const cmp_words[] = {"eq",  "ne",  "lt",  "le",  "gt",  "ge",
 static const char *const bool_words[] = {"and", "or", "xor", NULL};
 enum { BOOL_NONE, BOOL_AND, BOOL_OR, BOOL_XOR, BOOL_NOT = 4, CMP_FTZ = 8 };
 
-#define CMP_INT(T)                                                                     \
+/* Ordered comparisons are C's, but for != of floats, where x == x says that it is no NaN. */
+#define CMP_INT(T, differ)                                                             \
     BINARY(eq_##T, uint8_t, T, x == y)                                                 \
-    BINARY(ne_##T, uint8_t, T, x != y)                                                 \
+    BINARY(ne_##T, uint8_t, T, differ)                                                 \
     BINARY(lt_##T, uint8_t, T, x < y)                                                  \
     BINARY(le_##T, uint8_t, T, x <= y)                                                 \
     BINARY(gt_##T, uint8_t, T, x > y)                                                  \
     BINARY(ge_##T, uint8_t, T, x >= y)
-#define CMP_ROW(T) {eq_##T, ne_##T, lt_##T, le_##T, gt_##T, ge_##T}
-CMP_INT(uint16_t)
-CMP_INT(uint32_t)
-CMP_INT(uint64_t)
-CMP_INT(int16_t)
-CMP_INT(int32_t)
-CMP_INT(int64_t)
-/* x == x: no NaN. Ordered comparisons are C's, but for !=. */
 #define CMP_FLOAT(T)                                                                   \
-    BINARY(eq_##T, uint8_t, T, x == y)                                                 \
-    BINARY(ne_##T, uint8_t, T, (x < y) | (x > y))                                      \
-    BINARY(lt_##T, uint8_t, T, x < y)                                                  \
-    BINARY(le_##T, uint8_t, T, x <= y)                                                 \
-    BINARY(gt_##T, uint8_t, T, x > y)                                                  \
-    BINARY(ge_##T, uint8_t, T, x >= y)                                                 \
+    CMP_INT(T, (x < y) | (x > y))                                                      \
     BINARY(equ_##T, uint8_t, T, !((x < y) | (x > y)))                                  \
     BINARY(neu_##T, uint8_t, T, x != y)                                                \
     BINARY(ltu_##T, uint8_t, T, !(x >= y))                                             \
@@ -42,61 +30,48 @@ CMP_INT(int64_t)
     BINARY(geu_##T, uint8_t, T, !(x < y))                                              \
     BINARY(num_##T, uint8_t, T, (x == x) & (y == y))                                   \
     BINARY(nan_##T, uint8_t, T, (x != x) | (y != y))
+#define CMP_ROW(T) eq_##T, ne_##T, lt_##T, le_##T, gt_##T, ge_##T
 #define CMP_FLOAT_ROW(T)                                                               \
-    {eq_##T,  ne_##T,  lt_##T,  le_##T,  gt_##T,  ge_##T,  equ_##T,                    \
-     neu_##T, ltu_##T, leu_##T, gtu_##T, geu_##T, num_##T, nan_##T}
+    {CMP_ROW(T), equ_##T, neu_##T, ltu_##T, leu_##T, gtu_##T, geu_##T, num_##T, nan_##T}
+CMP_INT(uint16_t, x != y)
+CMP_INT(uint32_t, x != y)
+CMP_INT(uint64_t, x != y)
+CMP_INT(int16_t, x != y)
+CMP_INT(int32_t, x != y)
+CMP_INT(int64_t, x != y)
 CMP_FLOAT(float)
 CMP_FLOAT(double)
 
 static Run *const cmp_run[N_TYPES][N_CMP] = {
-    [T_U16] = CMP_ROW(uint16_t),          [T_S16] = CMP_ROW(int16_t),
-    [T_U32] = CMP_ROW(uint32_t),          [T_S32] = CMP_ROW(int32_t),
-    [T_U64] = CMP_ROW(uint64_t),          [T_S64] = CMP_ROW(int64_t),
+    [T_U16] = {CMP_ROW(uint16_t)},        [T_S16] = {CMP_ROW(int16_t)},
+    [T_U32] = {CMP_ROW(uint32_t)},        [T_S32] = {CMP_ROW(int32_t)},
+    [T_U64] = {CMP_ROW(uint64_t)},        [T_S64] = {CMP_ROW(int64_t)},
     [T_B16] = {eq_uint16_t, ne_uint16_t}, [T_B32] = {eq_uint32_t, ne_uint32_t},
     [T_B64] = {eq_uint64_t, ne_uint64_t}, [T_F32] = CMP_FLOAT_ROW(float),
     [T_F64] = CMP_FLOAT_ROW(double),
 };
 
-static bool
-compares(int cmp, double x, double y)
-{
-    bool un = x != x || y != y;
-    switch (cmp) {
-    case EQ: return x == y;
-    case NE: return !un && x != y;
-    case LT: return x < y;
-    case LE: return x <= y;
-    case GT: return x > y;
-    case GE: return x >= y;
-    case EQU: return un || x == y;
-    case NEU: return x != y;
-    case LTU: return !(x >= y);
-    case LEU: return !(x > y);
-    case GTU: return !(x <= y);
-    case GEU: return !(x < y);
-    case NUM: return !un;
-    default: return un;
-    }
-}
-
-/* One comparison as 0 or 1, of any type: what setp, set and slct share. */
+/* One comparison as 0 or 1, of any type: what setp, set and slct share. Each holds for some of: less,
+ * equal, greater, and not to be ordered. */
 static bool
 compare_one(Type t, int cmp, bool ftz, uint64_t x, uint64_t y)
 {
-    if (type_info[t].kind == 'f')
-        return compares(cmp, lane_float(t, x, ftz), lane_float(t, y, ftz));
-    int shift = 64 - 8 * type_info[t].bytes;
-    x <<= shift, y <<= shift;
-    bool is_signed = type_info[t].kind == 's';
-    bool less = is_signed ? (int64_t)x < (int64_t)y : x < y;
-    switch (cmp) {
-    case EQ: return x == y;
-    case NE: return x != y;
-    case LT: return less;
-    case LE: return less || x == y;
-    case GT: return !less && x != y;
-    default: return !less;
+    enum { L = 1, E = 2, G = 4, N = 8 };
+    static const uint8_t holds[N_CMP] = {
+        [EQ] = E,          [NE] = L | G,      [LT] = L,      [LE] = L | E,
+        [GT] = G,          [GE] = G | E,      [EQU] = E | N, [NEU] = L | G | N,
+        [LTU] = L | N,     [LEU] = L | E | N, [GTU] = G | N, [GEU] = G | E | N,
+        [NUM] = L | E | G, [NOT_NUM] = N};
+    int shift = 64 - 8 * type_info[t].bytes, is;
+    if (type_info[t].kind == 'f') {
+        double a = lane_float(t, x, ftz), b = lane_float(t, y, ftz);
+        is = a < b ? L : a == b ? E : a > b ? G : N;
+    } else {
+        bool is_signed = type_info[t].kind == 's';
+        x <<= shift, y <<= shift;
+        is = x == y ? E : (is_signed ? (int64_t)x < (int64_t)y : x < y) ? L : G;
     }
+    return holds[cmp] & is;
 }
 
 /* setp and set in their general forms: a second result, a third operand, halves. */
@@ -230,9 +205,7 @@ dec_setp(Dec *d)
     int cmp = dec_comparison(d);
     Type t = dec_type(d);
     const char *second = d->opd[0].second;
-    dec_out(d, 0, 1);
-    if (second)
-        dec_out_opd(d, &(Opd){.kind = OPD_NAME, .name = second}, 1);
+    dec_out_and_truth(d, 1);
     dec_set_operands(d, t, cmp);
     dec_places(d);
     d->ins->run = cmp_run[t][cmp];

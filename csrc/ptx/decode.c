@@ -351,37 +351,53 @@ dec_out(Dec *d, int k, int bytes)
     return dec_out_opd(d, nth(d, k), bytes);
 }
 
+void
+dec_out_and_truth(Dec *d, int bytes)
+{
+    dec_out(d, 0, bytes);
+    if (d->opd[0].second)
+        dec_out_opd(d, &(Opd){.kind = OPD_NAME, .name = d->opd[0].second}, 1);
+}
+
 Reg
 dec_out_wide(Dec *d, Opd *o, int least)
 {
     return target(d, o, least, true);
 }
 
-Reg
-dec_address(Dec *d, int k, const Sym **sym)
+void
+dec_vector(Dec *d, int k, int n, int bytes, Reg (*take)(Dec *d, Opd *o, int bytes))
+{
+    Opd *o = nth(d, k);
+    if (o->kind == OPD_VEC ? o->n_parts != n : n != 1)
+        dec_fail(d, "operand %d has not %d registers", k + 1, n);
+    for (int e = 0; e < n; e++)
+        take(d, o->kind == OPD_VEC ? &o->part[e] : o, bytes);
+}
+
+const Sym *
+dec_address(Dec *d, int k)
 {
     Opd *o = nth(d, k);
     Ins *i = d->ins;
-    *sym = NULL;
     if (o->kind != OPD_MEM || o->n_parts)
         dec_fail(d, "operand %d is no address", k + 1);
     if (!o->name) {
-        Reg r = dec_const(d, o->value, 8, NULL);
-        note_register(d, r, false);
-        return r;
+        note_register(d, dec_const(d, o->value, 8, NULL), false);
+        return NULL;
     }
     i->imm = (int64_t)o->value;
     Sym *s = dec_sym(d, o->name);
     if (s && s->kind == SYM_VAR) {
-        *sym = s;
-        Reg r = dec_const(d, 0, 8, s);
-        note_register(d, r, false);
-        return r;
+        if (i->space == SPACE_GENERIC)
+            i->space = (uint8_t)s->space;
+        note_register(d, dec_const(d, 0, 8, s), false);
+        return s;
     }
     Reg r = dec_name(d, o->name, false);
     if (r.bytes < 4)
         dec_fail(d, "an address of %d bits", 8 * r.bytes);
-    return r;
+    return NULL;
 }
 
 int

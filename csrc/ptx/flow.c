@@ -1,6 +1,38 @@
 /* flow: branches, waiting, giving up. Who runs the lanes does what Ins.flow says. */
 #include "ptx/ptx.h"
 
+void
+turns_choose(Turns *t, uint32_t among)
+{
+    EACH_LANE_OF(l, t->mask)
+        t->lane_pc[l] = t->pc;
+    t->pc = t->wait_pc = INT32_MAX;
+    t->mask = 0;
+    EACH_LANE_OF(l, among) {
+        int pc = t->lane_pc[l];
+        if (pc < t->pc)
+            t->wait_pc = t->pc, t->pc = pc, t->mask = 0;
+        else if (pc > t->pc && pc < t->wait_pc)
+            t->wait_pc = pc;
+        t->mask |= (uint32_t)(pc == t->pc) << l;
+    }
+}
+
+void
+turns_branch(Turns *t, int target, uint32_t m)
+{
+    if (m == t->mask) {
+        t->pc = target;
+        return;
+    }
+    t->pc++;
+    EACH_LANE_OF(l, m)
+        t->lane_pc[l] = target;
+    t->mask &= ~m;
+    if (m && target < t->wait_pc)
+        t->wait_pc = target;
+}
+
 static void
 dec_bra(Dec *d)
 {

@@ -216,8 +216,7 @@ dec_lop3_truth(Dec *d, int op)
                       dec_sm(d) < 70 || !dec_literal(d, 4, &d->ins->imm));
     d->ins->flags = (uint16_t)((op ? LOP3_OR : 0) | (q->is_not ? LOP3_NOT : 0));
     q->is_not = false;
-    dec_out(d, 0, 4);
-    dec_out_opd(d, &(Opd){.kind = OPD_NAME, .name = d->opd[0].second}, 1);
+    dec_out_and_truth(d, 4);
     for (int k = 1; k <= 3; k++)
         dec_in(d, k, 4);
     dec_in(d, 5, 1);
@@ -262,26 +261,15 @@ dec_mov(Dec *d)
     if (d->n_opds != 2)
         dec_fail(d, "two operands are wanted");
     Opd *to = &d->opd[0], *from = &d->opd[1];
-    if (from->kind == OPD_VEC) {
-        int part = from->n_parts ? bytes / from->n_parts : 0;
-        if (part < 1 || part * from->n_parts != bytes)
-            dec_fail(d, "%d parts do not make %d bytes", from->n_parts, bytes);
-        dec_out(d, 0, bytes);
-        for (int k = 0; k < from->n_parts; k++)
-            dec_in_opd(d, &from->part[k], part);
+    if (from->kind == OPD_VEC || to->kind == OPD_VEC) {
+        bool packs = from->kind == OPD_VEC;
+        int n = (packs ? from : to)->n_parts, part = n ? bytes / n : 0;
+        if (part < 1 || part * n != bytes)
+            dec_fail(d, "%d parts do not make %d bytes", n, bytes);
+        dec_vector(d, 0, packs ? 1 : n, packs ? bytes : part, dec_out_opd);
+        dec_vector(d, 1, packs ? n : 1, packs ? part : bytes, dec_in_opd);
         dec_bitwise(d, d->n_in);
-        d->ins->run = pack;
-        return;
-    }
-    if (to->kind == OPD_VEC) {
-        int part = to->n_parts ? bytes / to->n_parts : 0;
-        if (part < 1 || part * to->n_parts != bytes)
-            dec_fail(d, "%d parts do not make %d bytes", to->n_parts, bytes);
-        for (int k = 0; k < to->n_parts; k++)
-            dec_out_opd(d, &to->part[k], part);
-        dec_in(d, 1, bytes);
-        dec_bitwise(d, 1);
-        d->ins->run = unpack;
+        d->ins->run = packs ? pack : unpack;
         return;
     }
     dec_out(d, 0, bytes);

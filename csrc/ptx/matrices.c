@@ -13,21 +13,6 @@ get_many(const Lanes *w, const Reg *r, int n, uint64_t (*out)[LANES])
         lanes_get(w, r[k], out[k]);
 }
 
-void
-dec_vector(Dec *d, int k, int n, int bytes, bool is_out)
-{
-    Opd *o = &d->opd[k];
-    if (k >= d->n_opds || (o->kind == OPD_VEC ? o->n_parts != n : n != 1))
-        dec_fail(d, "operand %d has not %d registers", k + 1, n);
-    for (int e = 0; e < n; e++) {
-        Opd *part = o->kind == OPD_VEC ? &o->part[e] : o;
-        if (is_out)
-            dec_out_opd(d, part, bytes);
-        else
-            dec_in_opd(d, part, bytes);
-    }
-}
-
 FloatType
 dec_format(Dec *d)
 {
@@ -77,10 +62,10 @@ dec_mma(Dec *d)
         dec_unknown(d, "this matrix instruction is not simulated");
     dec_since(d, s->sm);
     dec_take_all(d);
-    dec_vector(d, 0, s->d_regs, s->d == FMT_F64 ? 8 : 4, true);
-    dec_vector(d, 1, s->a_regs, s->a == FMT_F64 ? 8 : 4, false);
-    dec_vector(d, 2, s->b_regs, s->b == FMT_F64 ? 8 : 4, false);
-    dec_vector(d, 3, s->c_regs, s->c == FMT_F64 ? 8 : 4, false);
+    dec_vector(d, 0, s->d_regs, s->d == FMT_F64 ? 8 : 4, dec_out_opd);
+    dec_vector(d, 1, s->a_regs, s->a == FMT_F64 ? 8 : 4, dec_in_opd);
+    dec_vector(d, 2, s->b_regs, s->b == FMT_F64 ? 8 : 4, dec_in_opd);
+    dec_vector(d, 3, s->c_regs, s->c == FMT_F64 ? 8 : 4, dec_in_opd);
     dec_whole_warp(d, 4, mma);
 }
 
@@ -150,12 +135,8 @@ stmatrix(Lanes *w, const Ins *i, uint32_t m)
     lanes_addresses(w, i, used, address);
     lanes_access(w, i, used, SPACE_SHARED, address, 16, true);
     get_many(w, i->in + 1, s->n, v);
-    for (int k = 0; k < s->n; k++) {
-        uint32_t bad = w->undef[i->in[1 + k].id] & m;
-        if (bad)
-            lanes_fault(w, i, __builtin_ctz(bad),
-                        "stores a register that was never written");
-    }
+    for (int k = 0; k < s->n; k++)
+        lanes_want(w, i, i->in[1 + k], m, "stores a register that was never written");
     for (int l = 0; l < 8 * s->n; l++) {
         row[l] = row_of(w, i, l, address[l], true);
         uint8_t *state = lanes_states(w, (Space)i->space, address[l]);
@@ -169,17 +150,14 @@ static void
 dec_matrix(Dec *d)
 {
     WarpMatrix *s = dec_more(d, sizeof *s);
-    const Sym *sym;
     if (!warp_matrix_decode(s, d->text))
         dec_unknown(d, "this form is not simulated");
     if (s->is_store && dec_sm(d) < 90)
         dec_fail(d, "from sm_90 on");
     d->ins->space = (uint8_t)dec_space(d);
     dec_take_all(d);
-    dec_address(d, !s->is_store, &sym);
-    if (sym && d->ins->space == SPACE_GENERIC)
-        d->ins->space = (uint8_t)sym->space;
-    dec_vector(d, s->is_store, s->n, 4, !s->is_store);
+    dec_address(d, !s->is_store);
+    dec_vector(d, s->is_store, s->n, 4, s->is_store ? dec_in_opd : dec_out_opd);
     dec_whole_warp(d, 2, s->is_store ? stmatrix : ldmatrix);
 }
 

@@ -23,11 +23,12 @@ mb_of(const uint8_t *p)
                       v >> 63};
 }
 
-static uint64_t
-mb_bits(const Mbarrier *b)
+static void
+mb_put(uint8_t *p, Mbarrier b)
 {
-    return ((uint64_t)b->tx & 0x3fffff) | b->pending << 22 | b->expected << 43 |
-           b->phase << 63;
+    uint64_t v = ((uint64_t)b.tx & 0x3fffff) | b.pending << 22 | b.expected << 43 |
+                 b.phase << 63;
+    memcpy(p, &v, sizeof v);
 }
 
 uint8_t *
@@ -48,8 +49,7 @@ mbarrier_expect_one(uint8_t *p)
 {
     Mbarrier b = mb_of(p);
     b.pending++;
-    uint64_t v = mb_bits(&b);
-    memcpy(p, &v, sizeof v);
+    mb_put(p, b);
 }
 
 const char *
@@ -66,8 +66,7 @@ mbarrier_count(uint8_t *p, uint64_t arrivals, int64_t tx)
         b.phase ^= 1;
         b.pending = b.expected;
     }
-    uint64_t v = mb_bits(&b);
-    memcpy(p, &v, sizeof v);
+    mb_put(p, b);
     return NULL;
 }
 
@@ -93,8 +92,7 @@ drop(Lanes *w, const Ins *i, int lane, uint64_t address, uint64_t arrivals)
     if (arrivals > b.expected)
         lanes_fault(w, i, lane, "more arrivals dropped than an mbarrier expects");
     b.expected -= arrivals;
-    uint64_t v = mb_bits(&b);
-    memcpy(p, &v, sizeof v);
+    mb_put(p, b);
 }
 
 /* .noComplete promises that the phase goes on. */
@@ -143,11 +141,9 @@ mbarrier(Lanes *w, const Ins *i, uint32_t m)
         switch (i->op) {
         case MB_INIT: {
             uint8_t *p = w->owner->bytes(w, i, l, space, address[l], 8, true);
-            Mbarrier b = {0, v[l], v[l], 0};
             if (v[l] == 0 || v[l] > 0xfffff)
                 lanes_fault(w, i, l, "a count of %llu", (unsigned long long)v[l]);
-            uint64_t bits = mb_bits(&b);
-            memcpy(p, &bits, sizeof bits);
+            mb_put(p, (Mbarrier){0, v[l], v[l], 0});
             mb_state(w, space, address[l], BYTE_DEFINED);
             break;
         }
@@ -210,7 +206,6 @@ dec_mbarrier(Dec *d)
         "init",        "inval",         "arrive",    "arrive_drop", "expect_tx",
         "complete_tx", "pending_count", "test_wait", "try_wait",    NULL};
     Ins *i = d->ins;
-    const Sym *sym;
     bool with_tx = d->n_mods > 1 && !strncmp(d->mod[0], "arrive", 6) &&
                    dec_has(d, "expect_tx");
     int op = dec_one(d, words);
@@ -228,9 +223,7 @@ dec_mbarrier(Dec *d)
         dec_fail(d, "this form is not simulated");
     i->op = (uint8_t)(op > MB_TEST ? MB_TEST : op);
     bool has_out = arrives || op >= MB_TEST;
-    dec_address(d, has_out, &sym);
-    if (i->space == SPACE_GENERIC && sym)
-        i->space = (uint8_t)sym->space;
+    dec_address(d, has_out);
     if (has_out && !(d->opd[0].name && !strcmp(d->opd[0].name, "_")))
         dec_out(d, 0, arrives ? 8 : 1);
     int at = has_out + 1;

@@ -32,9 +32,7 @@ lanes_space(Space space, uint64_t *address)
 void
 lanes_addresses(Lanes *w, const Ins *i, uint32_t m, uint64_t out[LANES])
 {
-    uint32_t bad = w->undef[i->in[0].id] & m;
-    if (bad)
-        lanes_fault(w, i, __builtin_ctz(bad), "the address was never written");
+    lanes_want(w, i, i->in[0], m, "the address was never written");
     lanes_get(w, i->in[0], out);
     for (int l = 0; l < LANES; l++)
         out[l] += (uint64_t)i->imm;
@@ -268,7 +266,6 @@ static void
 dec_access(Dec *d, int address)
 {
     Ins *i = d->ins;
-    const Sym *sym;
     static const char *const ordered[] = {"acquire", "release", "mmio", NULL};
     i->is_volatile = dec_has(d, "volatile");
     i->flags = i->is_volatile || dec_one(d, ordered) >= 0 ? ORDERED : 0;
@@ -283,29 +280,18 @@ dec_access(Dec *d, int address)
     dec_refuse(d, i->type == T_PRED || i->bytes > 8 || i->n * i->bytes > 32);
     if (i->n * i->bytes > 16 && dec_sm(d) < 100)
         dec_fail(d, "32 bytes at once from sm_100 on");
-    dec_address(d, address, &sym);
-    if (sym && i->space == SPACE_GENERIC)
-        i->space = (uint8_t)sym->space;
+    const Sym *sym = dec_address(d, address);
     if (sym && sym->space == SPACE_LOCAL)
         i->space = SPACE_LOCAL; /* a parameter of a call */
     i->undef = UNDEF_TRACKED;
     dec_operands(d, 2 + policy);
 }
 
-void
-dec_elements(Dec *d, Opd *o, Reg (*take)(Dec *d, Opd *o, int bytes))
-{
-    if (o->kind == OPD_VEC ? o->n_parts != d->ins->n : d->ins->n != 1)
-        dec_fail(d, "%d elements", o->n_parts);
-    for (int k = 0; k < d->ins->n; k++)
-        take(d, o->kind == OPD_VEC ? &o->part[k] : o, d->ins->bytes);
-}
-
 static void
 dec_ld(Dec *d)
 {
     dec_access(d, 1);
-    dec_elements(d, &d->opd[0], dec_out_wide);
+    dec_vector(d, 0, d->ins->n, d->ins->bytes, dec_out_wide);
     d->ins->run = load;
 }
 
@@ -313,7 +299,7 @@ void
 dec_st(Dec *d)
 {
     dec_access(d, 0);
-    dec_elements(d, &d->opd[1], dec_in_wide);
+    dec_vector(d, 1, d->ins->n, d->ins->bytes, dec_in_wide);
     d->ins->run = store;
 }
 

@@ -96,8 +96,7 @@ place_sym(Parser *p, Sym *s)
     }
 }
 
-/* [.align n] [.ptr ..] .type name [[n]] [= values] */
-static Sym *
+Sym *
 variable(Parser *p, Space space, bool is_extern)
 {
     uint32_t align = 0, n_vec = 1;
@@ -125,10 +124,11 @@ variable(Parser *p, Space space, bool is_extern)
     s->align = align ? align : n_vec * type_info[t].bytes;
     s->size = (uint64_t)n_vec * type_info[t].bytes;
     while (take_mark(p, '[')) {
-        if (is_mark(p, ']'))
-            s->is_extern = is_extern, s->size = 0;
-        else
-            s->size *= want_int(p);
+        uint64_t n = is_mark(p, ']') ? 0 : want_int(p);
+        s->is_extern |= is_extern && !n;
+        if (n && s->size > MOST_BYTES / n)
+            parse_fail(p, p->tok.line, "%s is too large", s->name);
+        s->size *= n;
         want_mark(p, ']');
     }
     if (is_extern && space != SPACE_SHARED)

@@ -22,7 +22,7 @@ typedef struct Token {
     int line;
 } Token;
 
-enum { MAX_SCOPES = 32, MAX_NESTED = 8, MAX_DECLARED = 1 << 20 };
+enum { MAX_SCOPES = 32, MAX_NESTED = 8, MAX_DECLARED = 1 << 20, MOST_BYTES = 1 << 30 };
 
 struct Parser {
     Module *mod;
@@ -58,6 +58,8 @@ void want_mark(Parser *p, char c);
 const char *want_name(Parser *p);
 bool take_word(Parser *p, const char *word);
 void skip_statement(Parser *p); /* to its ';' */
+/* module.c: [.align n] [.ptr ..] .type name [[n]] [= values] */
+Sym *variable(Parser *p, Space space, bool is_extern);
 uint64_t want_int(Parser *p);
 Type want_type(Parser *p);
 

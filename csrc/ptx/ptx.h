@@ -292,18 +292,19 @@ Reg dec_in_typed(Dec *d, int k, Type t);    /* literals are read as that type */
 Reg dec_out(Dec *d, int k, int bytes);
 Reg dec_out_opd(Dec *d, Opd *o, int bytes); /* "_" is a register nobody reads */
 Reg dec_out_wide(Dec *d, Opd *o, int least);
-/* n registers, or one alone; an error where there are not so many: matrices.c */
-void dec_vector(Dec *d, int k, int n, int bytes, bool is_out);
-/* Operand k as [base + imm]: the base is a row of in[]; its space where the text has none. */
-Reg dec_address(Dec *d, int k, const Sym **sym);
+void dec_out_and_truth(Dec *d, int bytes); /* the first operand: a, or a|p */
+/* n registers, or one alone, each by dec_in_opd or the like; an error where they are not so many. */
+void dec_vector(Dec *d, int k, int n, int bytes,
+                Reg (*take)(Dec *d, Opd *o, int bytes));
+/* Operand k as [base + imm]: the base is a row of in[]. A variable's space is the instruction's
+ * where the text has none; the variable, or NULL. */
+const Sym *dec_address(Dec *d, int k);
 Sym *dec_sym(Dec *d, const char *name); /* NULL: none of that name */
 int dec_literal(Dec *d, int k, int64_t *value);
 void dec_label(Dec *d, const char *name); /* becomes the target */
 void *dec_more(Dec *d, size_t n);         /* memory that lives with the module */
 Space dec_space(Dec *d);
-void dec_take_hints(Dec *d); /* caches, orders, scopes */
-/* The d->ins->n elements of an access, each by dec_in_opd or the like. */
-void dec_elements(Dec *d, Opd *o, Reg (*take)(Dec *d, Opd *o, int bytes));
+void dec_take_hints(Dec *d);                           /* caches, orders, scopes */
 bool is_one_word(const char *words, const char *word); /* of "a|b|c" */
 void dec_st(Dec *d);
 int dec_sm(const Dec *d);
@@ -410,6 +411,10 @@ struct Lanes {
     const Owner *owner;
 };
 
+/* An error where a lane in m has the register undefined. */
+void lanes_want(Lanes *w, const Ins *i, Reg r, uint32_t m, const char *why);
+/* What all lanes have: an error where they differ. */
+uint64_t lanes_same(Lanes *w, const Ins *i, const uint64_t v[LANES], const char *what);
 _Noreturn void lanes_apart(Lanes *w, const Ins *i, int lane, uint32_t missing);
 _Noreturn void lanes_fault(Lanes *w, const Ins *i, int lane, const char *fmt, ...)
     PTX_PRINTF(4, 5);
@@ -423,6 +428,15 @@ void lanes_put(Lanes *w, Reg r, uint32_t m, const uint64_t in[LANES]);
 uint32_t lanes_true(const Lanes *w, Reg r);
 /* [base + imm] of every lane in m; undefined ones are an error. */
 void lanes_addresses(Lanes *w, const Ins *i, uint32_t m, uint64_t out[LANES]);
+/* flow.c: the lanes that take turns: those with the lowest pc run. */
+typedef struct Turns {
+    uint32_t mask;   /* that run now */
+    int pc, wait_pc; /* theirs; the lowest of the others, INT32_MAX: there are none */
+    int lane_pc[LANES]; /* of the others */
+} Turns;
+void turns_choose(Turns *t, uint32_t among);
+/* Those of m go there, the others on. */
+void turns_branch(Turns *t, int target, uint32_t m);
 /* The owner's, where it has them. */
 void lanes_access(const Lanes *w, const Ins *i, uint32_t m, Space space,
                   const uint64_t address[LANES], int bytes, bool is_store);

@@ -83,6 +83,22 @@ lanes_fault(Lanes *w, const Ins *i, int lane, const char *fmt, ...)
 }
 
 void
+lanes_want(Lanes *w, const Ins *i, Reg r, uint32_t m, const char *why)
+{
+    if (w->undef[r.id] & m)
+        lanes_fault(w, i, __builtin_ctz(w->undef[r.id] & m), "%s", why);
+}
+
+uint64_t
+lanes_same(Lanes *w, const Ins *i, const uint64_t v[LANES], const char *what)
+{
+    for (int l = 1; l < LANES; l++)
+        if (v[l] != v[0])
+            lanes_fault(w, i, l, "the lanes have not the same %s", what);
+    return v[0];
+}
+
+void
 lanes_apart(Lanes *w, const Ins *i, int lane, uint32_t missing)
 {
     if (w->owner->apart)

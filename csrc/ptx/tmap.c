@@ -124,17 +124,8 @@ static const uint8_t *
 fill_of(const Tile *t)
 {
     static const uint8_t zero[8],
-        nan16[] = {0xff, 0x7f}, nan_bf16[] = {0xff, 0x7f},
-        nan32[] = {0xff, 0xff, 0xff, 0x7f},
-        nan64[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f};
-    if (!t->map.fills_nan)
-        return zero;
-    switch (types[t->map.type]) {
-    case T_F16: return nan16;
-    case T_BF16: return nan_bf16;
-    case T_F32: return nan32;
-    default: return nan64;
-    }
+        nan[8] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}; /* its last bytes */
+    return t->map.fills_nan ? nan + sizeof nan - t->map.stride[0] : zero;
 }
 
 /* The address of the tensor's element k of the box; 0: it is outside. */
@@ -305,14 +296,13 @@ static int64_t
 dec_map(Dec *d, int k, int rank, bool is_first)
 {
     Opd *o = k < d->n_opds ? &d->opd[k] : NULL;
-    const Sym *sym;
     int64_t offset = 0;
     if (!o || o->kind != OPD_MEM || o->n_parts != 1 || o->part->kind != OPD_VEC ||
         o->part->n_parts != rank)
         dec_fail(d, "operand %d is no tensor map with %d coordinates", k + 1, rank);
     o->n_parts = 0;
     if (is_first)
-        dec_address(d, k, &sym);
+        dec_address(d, k);
     else
         offset = dec_offset(d, k);
     o->n_parts = 1;
@@ -336,7 +326,6 @@ dec_tensor_copy(Dec *d, bool is_reduction)
 {
     Form *f = dec_more(d, sizeof *f);
     Ins *i = d->ins;
-    const Sym *sym;
     if (!dec_in_module(d)) /* who could have made its map? */
         dec_unknown(d, "copies of tensors are not simulated");
     if (dec_has(d, "prefetch")) {
@@ -358,7 +347,7 @@ dec_tensor_copy(Dec *d, bool is_reduction)
     dec_operands(d, 2 + f->is_load + f->to_many + policy);
     if (f->is_load) {
         i->space = (uint8_t)to;
-        dec_address(d, 0, &sym);
+        dec_address(d, 0);
         f->map_offset = dec_map(d, 1, f->rank, false);
         f->bar_offset = dec_offset(d, 2);
         if (f->to_many)

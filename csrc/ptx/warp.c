@@ -60,15 +60,6 @@ dec_op_of_members(Dec *d, int op, Run *run)
     dec_members(d, run);
 }
 
-/* a, or a|b. */
-static void
-dec_one_or_two_out(Dec *d)
-{
-    dec_out(d, 0, 4);
-    if (d->opd[0].second)
-        dec_out_opd(d, &(Opd){.kind = OPD_NAME, .name = d->opd[0].second}, 1);
-}
-
 /* ---- shuffles -------------------------------------------------------------------- */
 
 enum { SHFL_UP, SHFL_DOWN, SHFL_BFLY, SHFL_IDX };
@@ -119,7 +110,7 @@ dec_shfl(Dec *d)
         dec_fail(d, ".sync is missing");
     int op = dec_one(d, shfl_words);
     dec_refuse(d, op < 0 || dec_type(d) != T_B32 || d->n_opds != 5);
-    dec_one_or_two_out(d);
+    dec_out_and_truth(d, 4);
     for (int k = 1; k < 5; k++)
         dec_in(d, k, 4);
     dec_places(d);
@@ -130,17 +121,6 @@ dec_shfl(Dec *d)
 
 enum { VOTE_ALL, VOTE_ANY, VOTE_UNI, VOTE_BALLOT };
 static const char *const vote_words[] = {"all", "any", "uni", "ballot", NULL};
-
-static uint32_t
-truths(const Lanes *w, const Ins *i, const Reg *p, uint32_t m)
-{
-    uint64_t v[LANES];
-    uint32_t bits = 0;
-    lanes_get(w, *p, v);
-    for (int l = 0; l < LANES; l++)
-        bits |= (uint32_t)(v[l] & 1) << l;
-    return (i->flags ? ~bits : bits) & m;
-}
 
 static void
 same_everywhere(Lanes *w, const Ins *i, uint32_t m, uint64_t x)
@@ -154,7 +134,7 @@ same_everywhere(Lanes *w, const Ins *i, uint32_t m, uint64_t x)
 static void
 vote_group(Lanes *w, const Ins *i, uint32_t m)
 {
-    uint32_t bits = truths(w, i, &i->in[0], m);
+    uint32_t p = lanes_true(w, i->in[0]), bits = (i->flags ? ~p : p) & m;
     lanes_spread_undef(w, i, m);
     same_everywhere(w, i, m,
                     i->op == VOTE_BALLOT ? bits
@@ -225,7 +205,7 @@ dec_match(Dec *d)
     int op = dec_has(d, "sync") ? dec_one(d, words) : -1;
     Type t = dec_type(d);
     dec_refuse(d, op < 0 || (t != T_B32 && t != T_B64) || d->n_opds != 3);
-    dec_one_or_two_out(d);
+    dec_out_and_truth(d, 4);
     dec_in(d, 1, type_info[t].bytes);
     dec_in(d, 2, 4);
     dec_op_of_members(d, op, match);
@@ -318,7 +298,7 @@ dec_elect(Dec *d)
 {
     dec_refuse(d, !dec_has(d, "sync") || d->n_opds != 2 || !d->opd[0].second ||
                       dec_sm(d) < 90);
-    dec_one_or_two_out(d);
+    dec_out_and_truth(d, 4);
     dec_in(d, 1, 4);
     dec_members(d, elect);
 }

@@ -245,10 +245,7 @@ same_in_all(Lanes *w, const Ins *i, Reg r, const char *what)
     lanes_get(w, r, v);
     if (w->undef[r.id])
         lanes_fault(w, i, 0, "the %s was never written", what);
-    for (int l = 1; l < LANES; l++)
-        if (v[l] != v[0])
-            lanes_fault(w, i, l, "lanes have different %ss", what);
-    return v[0];
+    return lanes_same(w, i, v, what);
 }
 
 static void
@@ -502,9 +499,9 @@ dec_mma_async(Dec *d)
                                              : f->is_a_regs   ? 1
                                                               : 2;
     dec_operands(d, 4 + scales + trans);
-    dec_vector(d, 0, f->n * fmt_bits(f->d) / 64, 4, true);
+    dec_vector(d, 0, f->n * fmt_bits(f->d) / 64, 4, dec_out_opd);
     if (f->is_a_regs)
-        dec_vector(d, 1, A_REGS, 4, false);
+        dec_vector(d, 1, A_REGS, 4, dec_in_opd);
     else
         dec_in(d, 1, 8);
     dec_in(d, 2, 8);

@@ -112,28 +112,17 @@ place_of_element(const Matrix *x, int e, uint64_t stride)
     return (x->by_columns ? column * stride + row : row * stride + column) * x->bits;
 }
 
-/* All lanes bring the same address and stride. */
-static void
-same_of_all(Lanes *w, const Ins *i, const uint64_t v[LANES], const char *what)
-{
-    for (int l = 1; l < LANES; l++)
-        if (v[l] != v[0])
-            lanes_fault(w, i, l, "the lanes have not the same %s", what);
-}
-
 static void
 place_of_all(Lanes *w, const Ins *i, const Matrix *x, uint64_t *base, uint64_t *stride)
 {
     uint64_t address[LANES], s[LANES];
     uint64_t align = (uint64_t)x->n_regs * wide(x->type);
     lanes_addresses(w, i, (uint32_t)FULL, address);
-    same_of_all(w, i, address, "address");
-    *base = address[0];
+    *base = lanes_same(w, i, address, "address");
     *stride = (uint64_t)(x->by_columns ? x->rows : x->columns);
     if (i->flags) {
         lanes_get(w, i->in[1], s);
-        same_of_all(w, i, s, "stride");
-        *stride = s[0];
+        *stride = lanes_same(w, i, s, "stride");
     }
     if (*base % align)
         lanes_fault(w, i, 0, "misaligned: the address is no multiple of %llu",
@@ -184,9 +173,7 @@ wmma_store(Lanes *w, const Ins *i, uint32_t m)
     bool undef = false;
     place_of_all(w, i, x, &base, &stride);
     for (int k = 0; k < x->n_regs; k++)
-        if (w->undef[from[k].id] & m)
-            lanes_fault(w, i, __builtin_ctz(w->undef[from[k].id] & m),
-                        "stores a register that was never written");
+        lanes_want(w, i, from[k], m, "stores a register that was never written");
     gather_elements(w, x, from, element);
     for (int e = 0; e < n_elements(x); e++) {
         uint64_t bit = place_of_element(x, e, stride);
@@ -288,7 +275,7 @@ matrix_of(Dec *d, const Shape *s, int which, FloatType t, bool by_columns)
 static void
 dec_matrix(Dec *d, int k, const Matrix *x, bool is_out)
 {
-    dec_vector(d, k, x->n_regs, wide(x->type), is_out);
+    dec_vector(d, k, x->n_regs, wide(x->type), is_out ? dec_out_opd : dec_in_opd);
 }
 
 /* flags: a stride is there, which is in[1]. */
@@ -297,7 +284,6 @@ dec_memory(Dec *d, bool is_store)
 {
     static const char *const names[] = {"a", "b", "c", NULL};
     Ins *i = d->ins;
-    const Sym *sym;
     int which = is_store ? (dec_has(d, "d") ? MATRIX_C : -1) : dec_one(d, names);
     const Shape *s = dec_shape(d);
     bool by_columns = dec_by_columns(d);
@@ -308,9 +294,7 @@ dec_memory(Dec *d, bool is_store)
     int at = !is_store;
     if (d->n_opds != 2 && d->n_opds != 3)
         dec_fail(d, "%d operands", d->n_opds);
-    dec_address(d, at, &sym);
-    if (sym && i->space == SPACE_GENERIC)
-        i->space = (uint8_t)sym->space;
+    dec_address(d, at);
     i->flags = d->n_opds == 3;
     if (i->flags)
         dec_in(d, 2, 4);
