@@ -47,10 +47,10 @@ argument(const Warp *w, const Call *c, int lane, int k, size_t bytes)
 static const char *
 text_at(Warp *w, const Ins *i, int lane, uint64_t address)
 {
-    const char *s = (const char *)warp_bytes(w, i, lane, SPACE_GENERIC, address, 1,
-                                             false);
+    const char *s = (const char *)warp_bytes(&w->lanes, i, lane, SPACE_GENERIC, address,
+                                             1, false);
     for (uint64_t k = 0; s[k]; k++)
-        warp_bytes(w, i, lane, SPACE_GENERIC, address + k + 1, 1, false);
+        warp_bytes(&w->lanes, i, lane, SPACE_GENERIC, address + k + 1, 1, false);
     return s;
 }
 
@@ -94,7 +94,8 @@ print_one(Warp *w, const Ins *i, int lane, Line *line, const char *f, uint64_t *
     bool is_wide = longs || strchr("fFeEgGaAsp", last);
     uint64_t bytes = is_wide ? 8 : 4, v = 0;
     *at = (*at + bytes - 1) & -bytes;
-    memcpy(&v, warp_bytes(w, i, lane, SPACE_GENERIC, *at, (uint32_t)bytes, false),
+    memcpy(&v,
+           warp_bytes(&w->lanes, i, lane, SPACE_GENERIC, *at, (uint32_t)bytes, false),
            bytes);
     *at += bytes;
     if (strchr("diuxXoc", last)) {

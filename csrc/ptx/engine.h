@@ -66,12 +66,9 @@ typedef struct Warp {
     Lanes lanes; /* first: the functions of instructions get a pointer to it */
     const Func *f;
     struct Cta *cta;
-    int id;        /* in the block */
-    int state;     /* WARP_* */
-    uint32_t mask; /* lanes that run now */
-    int pc;
-    int wait_pc; /* the lowest pc of the lanes that wait; INT32_MAX: none do */
-    int lane_pc[LANES];
+    int id;    /* in the block */
+    int state; /* WARP_* */
+    Turns turns;
     int depth[LANES];              /* of calls */
     int returns[LANES][MAX_DEPTH]; /* the calls */
     uint32_t parked; /* lanes that wait for others to come where they are */
@@ -225,6 +222,8 @@ uint32_t kernel_shared_bytes(const Func *f); /* of fixed size */
 /* Ends the launch; names the instruction, its line and the thread. */
 _Noreturn void warp_fault(Warp *w, const Ins *i, int lane, EngineFault fault,
                           const char *fmt, ...) PTX_PRINTF(5, 6);
+/* Rows with room for one more than n; ends the launch where there is no memory. */
+void *warp_room(Warp *w, void *rows, int n, int *cap, size_t size);
 static inline Launch *
 warp_launch(const Warp *w)
 {
@@ -237,7 +236,7 @@ bool warp_is_held(const Warp *w); /* by the seed */
 uint64_t next_random(Cluster *k); /* of its order, which the launch's seed began */
 
 /* The bytes behind an address of a lane, checked: aligned, within its space. */
-uint8_t *warp_bytes(Warp *w, const Ins *i, int lane, Space space, uint64_t address,
+uint8_t *warp_bytes(Lanes *w, const Ins *i, int lane, Space space, uint64_t address,
                     uint32_t n, bool is_store);
 /* Global memory; a fault where it may not be. */
 void warp_want(Warp *w, const Ins *i, int lane, const uint8_t *p, uint32_t n,
@@ -293,8 +292,8 @@ void races_order(Lanes *w, const Ins *i, int lane, const void *at, Handing how);
 void races_fence(Lanes *w, uint32_t m);
 void races_sync(Lanes *w, uint32_t m);
 /* A warp arrives at a barrier; those of `waiting` are let go. */
-void races_arrive(Warp *w, const Barrier *b, int id);
-void races_release(Cta *c, const Barrier *b, int id);
+void races_arrive(Warp *w, const Barrier *b);
+void races_release(Cta *c, const Barrier *b);
 void races_cluster_barrier(Cluster *k);
 void races_cluster_arrive(Warp *w);
 struct GlobalCells *global_cells_new(uint64_t start, uint64_t bytes);
@@ -309,6 +308,6 @@ void wgmma_touch(Warp *w, const Ins *i);
 /* The block whose shared memory that is, and where there; NULL: none. */
 Cta *warp_cta_of(Warp *w, Space space, uint64_t address, uint32_t *offset);
 /* The states of bytes of shared memory that warp_bytes gave; NULL: other memory. */
-uint8_t *warp_states(Warp *w, Space space, uint64_t address);
+uint8_t *warp_states(Lanes *w, Space space, uint64_t address);
 
 #endif

@@ -37,20 +37,18 @@ warp_fault(Warp *w, const Ins *i, int lane, EngineFault fault, const char *fmt, 
     longjmp(l->stop, 1);
 }
 
+void *
+warp_room(Warp *w, void *rows, int n, int *cap, size_t size)
+{
+    int more = n < *cap ? *cap : 2 * *cap + 16;
+    void *grown = more == *cap ? rows : realloc(rows, (size_t)more * size);
+    if (!grown)
+        warp_fault(w, NULL, 0, FAULT_MEMORY, "out of memory");
+    *cap = more;
+    return grown;
+}
+
 /* ---- what lanes ask for ---------------------------------------------------------- */
-
-static uint8_t *
-own_bytes(Lanes *lanes, const Ins *i, int lane, Space space, uint64_t address,
-          uint32_t n, bool is_store)
-{
-    return warp_bytes(warp_of(lanes), i, lane, space, address, n, is_store);
-}
-
-static uint8_t *
-own_states(Lanes *lanes, Space space, uint64_t address)
-{
-    return warp_states(warp_of(lanes), space, address);
-}
 
 /* Every read sees it later: four ns an instruction, from the host's time at the first one on. */
 static uint64_t
@@ -76,10 +74,10 @@ static __attribute__((noreturn)) void
 own_apart(Lanes *lanes, const Ins *i, int lane, uint32_t missing)
 {
     Warp *w = warp_of(lanes);
-    int first = __builtin_ctz(missing), pc = w->lane_pc[first];
+    int first = __builtin_ctz(missing), pc = w->turns.lane_pc[first];
     int n_here = __builtin_popcount(lanes->alive & ~missing);
     char where[96] = "pass by";
-    if (!(w->mask >> first & 1) && pc >= 0 && pc < w->f->n_code) {
+    if (!(w->turns.mask >> first & 1) && pc >= 0 && pc < w->f->n_code) {
         const Ins *at = &w->f->code[pc];
         int line = i->author_line && at->author_line ? at->author_line : at->src;
         snprintf(where, sizeof where, "are at %.60s in line %d", at->words,
@@ -153,8 +151,8 @@ own_goes_on(Lanes *lanes, const Ins *i)
 }
 
 const Owner warp_owner = {
-    .bytes = own_bytes,
-    .states = own_states,
+    .bytes = warp_bytes,
+    .states = warp_states,
     .access = own_access,
     .clock = own_clock,
     .copy = late_copy,
@@ -188,57 +186,21 @@ choose_lanes(Warp *w)
         w->parked = 0;
         w->is_last = true;
     }
-    int low = INT32_MAX, next = INT32_MAX, deepest = -1;
-    uint32_t m = 0;
-    for (int l = 0; l < LANES; l++) {
-        if (!((w->lanes.alive & ~w->parked) >> l & 1) || w->depth[l] < deepest)
-            continue;
-        int pc = w->lane_pc[l];
+    int deepest = -1;
+    uint32_t among = 0;
+    EACH_LANE_OF(l, w->lanes.alive & ~w->parked) {
         if (w->depth[l] > deepest)
-            deepest = w->depth[l], low = next = INT32_MAX;
-        if (pc < low)
-            next = low, low = pc, m = 0;
-        else if (pc > low && pc < next)
-            next = pc;
-        m |= (uint32_t)(pc == low) << l;
+            deepest = w->depth[l], among = 0;
+        among |= (uint32_t)(w->depth[l] == deepest) << l;
     }
-    w->pc = low;
-    w->mask = m;
-    w->wait_pc = next;
-}
-
-static void
-regroup(Warp *w)
-{
-    EACH_LANE_OF(l, w->mask)
-        w->lane_pc[l] = w->pc;
-    choose_lanes(w);
-}
-
-static void
-branch(Warp *w, const Ins *i, uint32_t m)
-{
-    if (m == w->mask) {
-        w->pc = i->target;
-        return;
-    }
-    w->pc++;
-    if (!m)
-        return;
-    EACH_LANE_OF(l, m)
-        w->lane_pc[l] = i->target;
-    w->mask &= ~m;
-    if (i->target < w->wait_pc)
-        w->wait_pc = i->target;
+    turns_choose(&w->turns, among);
 }
 
 /* The lanes wait here for the others, which run first. */
 static void
 park(Warp *w)
 {
-    EACH_LANE_OF(l, w->mask)
-        w->lane_pc[l] = w->pc;
-    w->parked |= w->mask;
+    w->parked |= w->turns.mask;
     choose_lanes(w);
 }
 
@@ -247,8 +209,8 @@ static void
 call(Warp *w, const Ins *i, uint32_t m)
 {
     const Call *c = i->more;
-    EACH_LANE_OF(l, w->mask) {
-        w->lane_pc[l] = w->pc + 1;
+    EACH_LANE_OF(l, w->turns.mask) {
+        w->turns.lane_pc[l] = w->turns.pc + 1;
         if (!(m >> l & 1))
             continue;
         if (w->depth[l] == MAX_DEPTH)
@@ -258,17 +220,18 @@ call(Warp *w, const Ins *i, uint32_t m)
             const Param *to = &c->callee->params[k];
             memcpy(local + c->local + to->offset, local + c->arg[k], to->size);
         }
-        w->returns[l][w->depth[l]++] = w->pc;
-        w->lane_pc[l] = c->entry;
+        w->returns[l][w->depth[l]++] = w->turns.pc;
+        w->turns.lane_pc[l] = c->entry;
     }
+    w->turns.mask = 0;
     choose_lanes(w);
 }
 
 static void
 return_from(Warp *w, uint32_t m)
 {
-    EACH_LANE_OF(l, w->mask) {
-        w->lane_pc[l] = w->pc + 1;
+    EACH_LANE_OF(l, w->turns.mask) {
+        w->turns.lane_pc[l] = w->turns.pc + 1;
         if (!(m >> l & 1))
             continue;
         int at = w->returns[l][--w->depth[l]];
@@ -277,8 +240,9 @@ return_from(Warp *w, uint32_t m)
         const Param *from = &c->callee->result;
         if (c->result >= 0)
             memcpy(local + c->result, local + c->local + from->offset, from->size);
-        w->lane_pc[l] = at + 1;
+        w->turns.lane_pc[l] = at + 1;
     }
+    w->turns.mask = 0;
     choose_lanes(w);
 }
 
@@ -287,7 +251,7 @@ return_from(Warp *w, uint32_t m)
 static void
 release(Cta *c, Barrier *b, int n_threads)
 {
-    races_release(c, b, (int)(b - c->barrier));
+    races_release(c, b);
     for (int k = 0; k < c->n_warps; k++) {
         Warp *w = &c->warps[k];
         if (!(b->waiting >> k & 1))
@@ -301,7 +265,7 @@ release(Cta *c, Barrier *b, int n_threads)
             v[l] = w->at->op == 0   ? b->n_true
                    : w->at->op == 1 ? b->n_true == (uint32_t)n_threads
                                     : b->n_true != 0;
-        lanes_put(&w->lanes, w->at->out[0], w->mask, v);
+        lanes_put(&w->lanes, w->at->out[0], w->turns.mask, v);
     }
     *b = (Barrier){0};
 }
@@ -350,8 +314,8 @@ barrier(Warp *w, const Ins *i, uint32_t m)
     b->expected = expected;
     b->is_part |= (i->flags & BAR_ARRIVE) != 0;
     b->n_threads += LANES;
-    proxy_arrive(w, (int)(b - c->barrier));
-    races_arrive(w, b, id);
+    proxy_arrive(w, id);
+    races_arrive(w, b);
     if (red) {
         uint32_t p = lanes_true(&w->lanes, i->in[i->n_in - 1]);
         b->n_true += (uint32_t)__builtin_popcount((i->imm ? ~p : p) & m);
@@ -433,12 +397,12 @@ leave_call(Warp *w, const Ins *i, uint32_t m)
 {
     late_leave(w, i, m, is_last_of_all(w, m));
     w->lanes.alive &= ~m;
-    w->mask &= ~m;
-    if (!w->mask && w->lanes.alive) {
-        regroup(w);
+    w->turns.mask &= ~m;
+    if (!w->turns.mask && w->lanes.alive) {
+        choose_lanes(w);
         return;
     }
-    w->pc++;
+    w->turns.pc++;
     if (w->lanes.alive)
         return;
     w->state = WARP_DONE;
@@ -483,13 +447,13 @@ warp_run(Warp *w)
     w->is_waiting = false;
     w->n_since_pause += slice; /* or less */
     while (w->state == WARP_RUNS && n < slice && !w->is_waiting) {
-        if (w->pc >= w->wait_pc)
-            regroup(w);
-        if (w->pc >= n_code)
+        if (w->turns.pc >= w->turns.wait_pc)
+            choose_lanes(w);
+        if (w->turns.pc >= n_code)
             warp_fault(w, &code[n_code - 1], 0, FAULT_TRAP,
                        "runs beyond the end of the kernel");
-        const Ins *i = &code[w->pc];
-        uint32_t m = w->mask;
+        const Ins *i = &code[w->turns.pc];
+        uint32_t m = w->turns.mask;
         if (i->meets && w->lanes.alive & ~m && !w->is_last) {
             park(w);
             continue;
@@ -507,11 +471,11 @@ warp_run(Warp *w)
         if (hook)
             hook(l, i, m);
         if (i->flow == FLOW_BRA) {
-            branch(w, i, m);
+            turns_branch(&w->turns, i->target, m);
             continue;
         }
         if (!m) {
-            w->pc++;
+            w->turns.pc++;
             continue;
         }
         n_lanes += (uint64_t)__builtin_popcount(m);
@@ -534,7 +498,7 @@ warp_run(Warp *w)
                 return_from(w, m);
             continue;
         }
-        w->pc++;
+        w->turns.pc++;
         if (i->flow == FLOW_NEXT)
             continue;
         if (i->flow == FLOW_BARRIER)
@@ -552,6 +516,6 @@ warp_run(Warp *w)
     l->n_lanes += n_lanes;
     races_settle(l);
     if (l->n_run > most_instructions && !l->is_endless)
-        warp_fault(w, &code[w->pc < n_code ? w->pc : n_code - 1], 0, FAULT_TIMEOUT,
-                   "no end in sight");
+        warp_fault(w, &code[w->turns.pc < n_code ? w->turns.pc : n_code - 1], 0,
+                   FAULT_TIMEOUT, "no end in sight");
 }

@@ -10,49 +10,34 @@
 enum { MAX_CTAS = 16 }; /* of a cluster */
 enum { LONE_SLICES = 512, MAX_RESIDENT = 1024, N_SMS = 16 };
 
+/* Of %tid.x and the others that have three: in the order of specials.h. */
+static int
+one_of_three(const Warp *w, int which, int lane)
+{
+    const Launch *l = warp_launch(w);
+    const int *id = w->cta->id, tid = LANES * w->id + lane, d = which % 3;
+    const int at[3] = {tid % l->block[0], tid / l->block[0] % l->block[1],
+                       tid / l->block[0] / l->block[1]};
+    const int of[] = {at[d],
+                      l->block[d],
+                      id[d],
+                      l->grid[d],
+                      id[d] / l->cluster[d],
+                      l->grid[d] / l->cluster[d],
+                      id[d] % l->cluster[d],
+                      l->cluster[d]};
+    return of[which / 3];
+}
+
 static uint64_t
 special_value(const Warp *w, int which, int lane)
 {
     const Launch *l = warp_launch(w);
     const Cta *c = w->cta;
-    int tid = LANES * w->id + lane;
-    const int at[3] = {tid % l->block[0], tid / l->block[0] % l->block[1],
-                       tid / l->block[0] / l->block[1]};
     uint32_t bit = 1u << lane;
+    if (which >= S_TID_X && which <= S_CLUSTER_NCTAID_Z)
+        return (uint64_t)one_of_three(w, which - S_TID_X, lane);
     switch (which) {
-    case S_TID_X:
-    case S_TID_Y:
-    case S_TID_Z: return (uint64_t)at[which - S_TID_X];
-    case S_NTID_X:
-    case S_NTID_Y:
-    case S_NTID_Z: return (uint64_t)l->block[which - S_NTID_X];
-    case S_CTAID_X:
-    case S_CTAID_Y:
-    case S_CTAID_Z: return (uint64_t)c->id[which - S_CTAID_X];
-    case S_NCTAID_X:
-    case S_NCTAID_Y:
-    case S_NCTAID_Z: return (uint64_t)l->grid[which - S_NCTAID_X];
-    case S_CLUSTERID_X:
-    case S_CLUSTERID_Y:
-    case S_CLUSTERID_Z: {
-        int k = which - S_CLUSTERID_X;
-        return (uint64_t)(c->id[k] / l->cluster[k]);
-    }
-    case S_NCLUSTERID_X:
-    case S_NCLUSTERID_Y:
-    case S_NCLUSTERID_Z: {
-        int k = which - S_NCLUSTERID_X;
-        return (uint64_t)(l->grid[k] / l->cluster[k]);
-    }
-    case S_CLUSTER_CTAID_X:
-    case S_CLUSTER_CTAID_Y:
-    case S_CLUSTER_CTAID_Z: {
-        int k = which - S_CLUSTER_CTAID_X;
-        return (uint64_t)(c->id[k] % l->cluster[k]);
-    }
-    case S_CLUSTER_NCTAID_X:
-    case S_CLUSTER_NCTAID_Y:
-    case S_CLUSTER_NCTAID_Z: return (uint64_t)l->cluster[which - S_CLUSTER_NCTAID_X];
     case S_CLUSTER_CTARANK: return (uint64_t)c->rank;
     case S_CLUSTER_NCTARANK: return (uint64_t)c->cluster->n_ctas;
     case S_LANEID: return (uint64_t)lane;
@@ -132,9 +117,9 @@ warp_reset(Warp *w, int n_threads)
     const Func *f = w->f;
     w->state = WARP_RUNS;
     int left = n_threads - LANES * w->id;
-    w->lanes.alive = w->mask = left >= LANES ? (uint32_t)FULL : (1u << left) - 1;
-    w->pc = 0;
-    w->wait_pc = INT32_MAX;
+    w->lanes.alive = w->turns.mask = left >= LANES ? (uint32_t)FULL : (1u << left) - 1;
+    w->turns.pc = 0;
+    w->turns.wait_pc = INT32_MAX;
     w->lanes.carry = 0;
     w->parked = 0;
     w->is_last = false;

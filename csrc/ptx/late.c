@@ -10,20 +10,6 @@
 
 /* ---- cp.async -------------------------------------------------------------------- */
 
-static void
-keep_copy(Warp *w, const Ins *i, int lane, Copy c)
-{
-    if (w->n_copies == w->cap_copies) {
-        int cap = w->cap_copies ? 2 * w->cap_copies : 256;
-        Copy *more = realloc(w->copies, (size_t)cap * sizeof *more);
-        if (!more)
-            warp_fault(w, i, lane, FAULT_MEMORY, "out of memory");
-        w->copies = more;
-        w->cap_copies = cap;
-    }
-    w->copies[w->n_copies++] = c;
-}
-
 void
 late_copy(Lanes *lanes, const Ins *i, int lane, uint64_t to, uint64_t from, uint32_t n)
 {
@@ -36,15 +22,17 @@ late_copy(Lanes *lanes, const Ins *i, int lane, uint64_t to, uint64_t from, uint
               .number = ++w->n_issued[lane],
               .n_from = n};
     if (n) {
-        c.from = n == i->bytes ? warp_bytes(w, i, lane, SPACE_GLOBAL, from, n, false)
-                               : (const uint8_t *)(uintptr_t)from;
+        c.from = n == i->bytes
+                     ? warp_bytes(&w->lanes, i, lane, SPACE_GLOBAL, from, n, false)
+                     : (const uint8_t *)(uintptr_t)from;
         if (n != i->bytes)
             warp_want(w, i, lane, c.from, n, false);
         memcpy(c.seen, c.from, n);
     }
-    warp_bytes(w, i, lane, SPACE_SHARED, to, i->bytes, true);
-    memset(warp_states(w, SPACE_SHARED, to), BYTE_PENDING, i->bytes);
-    keep_copy(w, i, lane, c);
+    warp_bytes(&w->lanes, i, lane, SPACE_SHARED, to, i->bytes, true);
+    memset(warp_states(&w->lanes, SPACE_SHARED, to), BYTE_PENDING, i->bytes);
+    w->copies = warp_room(w, w->copies, w->n_copies, &w->cap_copies, sizeof *w->copies);
+    w->copies[w->n_copies++] = c;
 }
 
 void
@@ -105,37 +93,28 @@ land_until(Warp *w, int lane, int64_t number)
 
 /* ---- bulk copies ----------------------------------------------------------------- */
 
-static Bulk *
-more_room(Warp *w, const Ins *i, int lane)
+static void
+keep_bulk(Warp *w, Bulk b)
 {
     Cluster *k = w->cta->cluster;
-    if (k->n_bulk == k->cap_bulk) {
-        int cap = 2 * k->cap_bulk + 4;
-        Bulk *more = realloc(k->bulk, (size_t)cap * sizeof *more);
-        if (!more)
-            warp_fault(w, i, lane, FAULT_MEMORY, "out of memory");
-        k->bulk = more;
-        k->cap_bulk = cap;
-    }
-    return &k->bulk[k->n_bulk];
+    k->bulk = warp_room(w, k->bulk, k->n_bulk, &k->cap_bulk, sizeof *k->bulk);
+    k->bulk[k->n_bulk++] = b;
 }
 
 void
 late_bulk(Lanes *lanes, const Ins *i, int lane, const PtxBulk *b)
 {
     Warp *w = warp_of(lanes);
-    Bulk *k = more_room(w, i, lane);
     uint8_t *seen = malloc(b->n);
     if (!seen)
         warp_fault(w, i, lane, FAULT_MEMORY, "out of memory");
     memcpy(seen, b->from, b->n);
-    *k = (Bulk){.copy = *b,
-                .seen = seen,
-                .of = w,
-                .i = i,
-                .lane = lane,
-                .group = w->bulk_groups[lane]};
-    w->cta->cluster->n_bulk++;
+    keep_bulk(w, (Bulk){.copy = *b,
+                        .seen = seen,
+                        .of = w,
+                        .i = i,
+                        .lane = lane,
+                        .group = w->bulk_groups[lane]});
     if (b->state)
         memset(b->state, BYTE_PENDING, b->n);
 }
@@ -152,13 +131,12 @@ void
 late_arrive(Lanes *lanes, const Ins *i, int lane, uint8_t *bar)
 {
     Warp *w = warp_of(lanes);
-    *more_room(w, i, lane) = (Bulk){.copy = {.bar = bar},
-                                    .of = w,
-                                    .i = i,
-                                    .lane = lane,
-                                    .until = w->n_issued[lane],
-                                    .is_read = true};
-    w->cta->cluster->n_bulk++;
+    keep_bulk(w, (Bulk){.copy = {.bar = bar},
+                        .of = w,
+                        .i = i,
+                        .lane = lane,
+                        .until = w->n_issued[lane],
+                        .is_read = true});
 }
 
 /* Its source has been read: until here it was to stay as it was. */

@@ -69,30 +69,24 @@ const Owner ptx_owner = {.bytes = bytes_at, .clock = now, .fault = fault};
 uint64_t
 ptx_special(const PtxRun *r, int which)
 {
+    int k = which - S_TID_X, d = k % 3;
+    if (k >= 0 && which <= S_CLUSTER_NCTAID_Z) {
+        const uint64_t three[] = {0,
+                                  1,
+                                  (uint64_t)r->pid[d],
+                                  (uint64_t)r->grid[d],
+                                  (uint64_t)r->pid[d],
+                                  (uint64_t)r->grid[d],
+                                  0,
+                                  1};
+        return three[k / 3];
+    }
     switch (which) {
-    case S_NTID_X:
-    case S_NTID_Y:
-    case S_NTID_Z:
-    case S_CLUSTER_NCTAID_X:
-    case S_CLUSTER_NCTAID_Y:
-    case S_CLUSTER_NCTAID_Z:
     case S_CLUSTER_NCTARANK:
     case S_NWARPID:
     case S_GRIDID:
     case S_LANEMASK_EQ:
     case S_LANEMASK_LE: return 1;
-    case S_CTAID_X:
-    case S_CTAID_Y:
-    case S_CTAID_Z: return (uint64_t)r->pid[which - S_CTAID_X];
-    case S_NCTAID_X:
-    case S_NCTAID_Y:
-    case S_NCTAID_Z: return (uint64_t)r->grid[which - S_NCTAID_X];
-    case S_CLUSTERID_X:
-    case S_CLUSTERID_Y:
-    case S_CLUSTERID_Z: return (uint64_t)r->pid[which - S_CLUSTERID_X];
-    case S_NCLUSTERID_X:
-    case S_NCLUSTERID_Y:
-    case S_NCLUSTERID_Z: return (uint64_t)r->grid[which - S_NCLUSTERID_X];
     case S_SMID: {
         int cpu = sched_getcpu();
         return cpu < 0 ? 0 : (uint64_t)cpu;

@@ -214,14 +214,7 @@ mark_at(Warp *w, struct Proxy *p, uint32_t at)
     for (int k = 0; k < p->n_marks; k++)
         if (p->marks[k].at == at)
             return &p->marks[k].clocks;
-    if (p->n_marks == p->cap_marks) {
-        int cap = 2 * p->cap_marks + 8;
-        Mark *more = realloc(p->marks, (size_t)cap * sizeof *more);
-        if (!more)
-            warp_fault(w, NULL, 0, FAULT_MEMORY, "out of memory");
-        p->marks = more;
-        p->cap_marks = cap;
-    }
+    p->marks = warp_room(w, p->marks, p->n_marks, &p->cap_marks, sizeof *p->marks);
     p->marks[p->n_marks] = (Mark){.at = at};
     return &p->marks[p->n_marks++].clocks;
 }

@@ -186,14 +186,8 @@ post_at(Cluster *k, const void *at, bool makes)
             return &o->posts[i];
     if (!makes)
         return NULL;
-    if (o->n_posts == o->cap_posts) {
-        int cap = 2 * o->cap_posts + 16;
-        Post *more = realloc(o->posts, (size_t)cap * sizeof *more);
-        if (!more)
-            no_room(k);
-        o->posts = more;
-        o->cap_posts = cap;
-    }
+    o->posts = warp_room(&k->ctas[0].warps[0], o->posts, o->n_posts, &o->cap_posts,
+                         sizeof *o->posts);
     o->posts[o->n_posts] = (Post){.at = at,
                                   .clock = room(k, (size_t)o->n, sizeof(uint32_t))};
     return &o->posts[o->n_posts++];
@@ -253,9 +247,8 @@ races_sync(Lanes *lanes, uint32_t m)
 }
 
 void
-races_arrive(Warp *w, const Barrier *b, int id)
+races_arrive(Warp *w, const Barrier *b)
 {
-    (void)id;
     if (!order_of(w) || !b->expected)
         return;
     for (int l = 0; l < LANES; l++)
@@ -292,11 +285,12 @@ races_wait(Warp *w, uint32_t m, const void *agent, int64_t groups)
     }
 }
 
+/* What was left there; NULL: everywhere. */
 static void
 forget(Order *o, const void *at)
 {
     for (int i = 0; i < o->n_posts; i++)
-        if (o->posts[i].at == at) {
+        if (!at || o->posts[i].at == at) {
             free(o->posts[i].clock);
             free(o->posts[i].over);
             o->posts[i--] = o->posts[--o->n_posts];
@@ -326,10 +320,9 @@ level(Cta *c)
 }
 
 void
-races_release(Cta *c, const Barrier *b, int id)
+races_release(Cta *c, const Barrier *b)
 {
     Order *o = c->cluster->order;
-    (void)id;
     if (!o)
         return;
     bool is_all = !b->is_part &&
@@ -940,11 +933,8 @@ races_cluster_begin(Cluster *k)
         o->base = o->own[t] > o->base ? o->own[t] : o->base;
     for (int t = 0; t < o->n; t++)
         o->own[t] = o->base + 1;
-    for (int i = 0; i < o->n_posts; i++) {
-        free(o->posts[i].clock);
-        free(o->posts[i].over);
-    }
-    o->n_posts = o->n_agents = 0;
+    forget(o, NULL);
+    o->n_agents = 0;
     o->is_wide = false;
     free(o->knows.bits);
     free(o->pending.bits);
@@ -963,10 +953,7 @@ races_cluster_free(Cluster *k)
     }
     if (!o)
         return;
-    for (int i = 0; i < o->n_posts; i++) {
-        free(o->posts[i].clock);
-        free(o->posts[i].over);
-    }
+    forget(o, NULL);
     free(o->posts);
     free(o->own);
     free(o->floor);

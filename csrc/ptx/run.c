@@ -149,57 +149,13 @@ store_register(Exec *x, Reg reg, const PtxBlock *b, int k, int64_t first, int n_
 
 /* ---- instructions ---------------------------------------------------------------- */
 
-/* The lanes that take turns: those with the lowest pc run. */
-typedef struct Turns {
-    uint32_t alive, mask; /* all lanes; those that run now */
-    int pc, wait_pc; /* theirs; the lowest of the others, INT32_MAX: there are none */
-    int lane_pc[LANES]; /* of the others */
-} Turns;
-
-static void
-regroup(Turns *t)
-{
-    int low = INT32_MAX, after = INT32_MAX;
-    uint32_t m = 0;
-    for (int l = 0; l < LANES; l++) {
-        if (t->mask >> l & 1)
-            t->lane_pc[l] = t->pc;
-        if (!(t->alive >> l & 1))
-            continue;
-        int pc = t->lane_pc[l];
-        if (pc < low)
-            after = low, low = pc, m = 0;
-        else if (pc > low && pc < after)
-            after = pc;
-        m |= (uint32_t)(pc == low) << l;
-    }
-    t->pc = low;
-    t->mask = m;
-    t->wait_pc = after;
-}
-
-static void
-branch(Turns *t, int target, uint32_t m)
-{
-    if (m == t->mask) {
-        t->pc = target;
-        return;
-    }
-    t->pc++;
-    EACH_LANE_OF(l, m)
-        t->lane_pc[l] = target;
-    t->mask &= ~m;
-    if (m && target < t->wait_pc)
-        t->wait_pc = target;
-}
-
 static void
 run_lanes(Exec *x, const Func *f, uint32_t all)
 {
-    Turns t = {.alive = all, .mask = all, .wait_pc = INT32_MAX};
+    Turns t = {.mask = all, .wait_pc = INT32_MAX};
     for (;;) {
         if (t.pc >= t.wait_pc)
-            regroup(&t);
+            turns_choose(&t, all);
         if (t.pc >= f->n_code)
             return;
         const Ins *i = &f->code[t.pc];
@@ -211,7 +167,7 @@ run_lanes(Exec *x, const Func *f, uint32_t all)
             m &= i->guard_not ? ~p : p;
         }
         if (i->flow == FLOW_BRA) {
-            branch(&t, i->target, m);
+            turns_branch(&t, i->target, m);
             continue;
         }
         if (m && i->run)

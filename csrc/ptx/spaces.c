@@ -45,10 +45,10 @@ warp_cta_of(Warp *w, Space space, uint64_t address, uint32_t *offset)
 }
 
 uint8_t *
-warp_states(Warp *w, Space space, uint64_t address)
+warp_states(Lanes *lanes, Space space, uint64_t address)
 {
     uint32_t at;
-    const Cta *c = warp_cta_of(w, space, address, &at);
+    const Cta *c = warp_cta_of(warp_of(lanes), space, address, &at);
     return c ? c->state + at : NULL;
 }
 
@@ -114,9 +114,10 @@ want_written(Warp *w, const Ins *i, int lane, const Cta *c, uint64_t at, uint32_
 }
 
 uint8_t *
-warp_bytes(Warp *w, const Ins *i, int lane, Space space, uint64_t address, uint32_t n,
-           bool is_store)
+warp_bytes(Lanes *lanes, const Ins *i, int lane, Space space, uint64_t address,
+           uint32_t n, bool is_store)
 {
+    Warp *w = warp_of(lanes);
     const char *what = is_store ? "store" : "load";
     uint64_t asked = address, at = 0;
     space = lanes_space(space, &address);

@@ -3,6 +3,7 @@
 #define TEGULA_PTX_SPECIALS_H
 
 /* clang-format off */
+#define THREE(S, id, text) S(id##_X, text ".x", 4) S(id##_Y, text ".y", 4) S(id##_Z, text ".z", 4)
 #define SPECIALS(S)                          \
     S(CLOCK, "%clock", 4)                    \
     S(CLOCK_HI, "%clock_hi", 4)              \
@@ -10,30 +11,14 @@
     S(GLOBALTIMER, "%globaltimer", 8)        \
     S(GLOBALTIMER_LO, "%globaltimer_lo", 4)  \
     S(GLOBALTIMER_HI, "%globaltimer_hi", 4)  \
-    S(TID_X, "%tid.x", 4)                    \
-    S(TID_Y, "%tid.y", 4)                    \
-    S(TID_Z, "%tid.z", 4)                    \
-    S(NTID_X, "%ntid.x", 4)                  \
-    S(NTID_Y, "%ntid.y", 4)                  \
-    S(NTID_Z, "%ntid.z", 4)                  \
-    S(CTAID_X, "%ctaid.x", 4)                \
-    S(CTAID_Y, "%ctaid.y", 4)                \
-    S(CTAID_Z, "%ctaid.z", 4)                \
-    S(NCTAID_X, "%nctaid.x", 4)              \
-    S(NCTAID_Y, "%nctaid.y", 4)              \
-    S(NCTAID_Z, "%nctaid.z", 4)              \
-    S(CLUSTERID_X, "%clusterid.x", 4)        \
-    S(CLUSTERID_Y, "%clusterid.y", 4)        \
-    S(CLUSTERID_Z, "%clusterid.z", 4)        \
-    S(NCLUSTERID_X, "%nclusterid.x", 4)      \
-    S(NCLUSTERID_Y, "%nclusterid.y", 4)      \
-    S(NCLUSTERID_Z, "%nclusterid.z", 4)      \
-    S(CLUSTER_CTAID_X, "%cluster_ctaid.x", 4)    \
-    S(CLUSTER_CTAID_Y, "%cluster_ctaid.y", 4)    \
-    S(CLUSTER_CTAID_Z, "%cluster_ctaid.z", 4)    \
-    S(CLUSTER_NCTAID_X, "%cluster_nctaid.x", 4)  \
-    S(CLUSTER_NCTAID_Y, "%cluster_nctaid.y", 4)  \
-    S(CLUSTER_NCTAID_Z, "%cluster_nctaid.z", 4)  \
+    THREE(S, TID, "%tid")                    \
+    THREE(S, NTID, "%ntid")                  \
+    THREE(S, CTAID, "%ctaid")                \
+    THREE(S, NCTAID, "%nctaid")              \
+    THREE(S, CLUSTERID, "%clusterid")        \
+    THREE(S, NCLUSTERID, "%nclusterid")      \
+    THREE(S, CLUSTER_CTAID, "%cluster_ctaid")\
+    THREE(S, CLUSTER_NCTAID, "%cluster_nctaid")\
     S(CLUSTER_CTARANK, "%cluster_ctarank", 4)    \
     S(CLUSTER_NCTARANK, "%cluster_nctarank", 4)  \
     S(LANEID, "%laneid", 4)                  \

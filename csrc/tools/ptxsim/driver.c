@@ -647,15 +647,11 @@ cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **param
 static int
 again(const Kept *k, const Func *f, uint64_t seed)
 {
-    Launch l = {.f = f,
-                .hooks = &plain,
-                .shared = k->shape.shared,
-                .params = k->params,
-                .seed = seed,
-                .is_checked = true};
-    memcpy(l.grid, k->shape.grid, sizeof l.grid);
-    memcpy(l.block, k->shape.block, sizeof l.block);
-    memcpy(l.cluster, k->shape.cluster, sizeof l.cluster);
+    Launch l = k->shape;
+    l.f = f;
+    l.params = k->params;
+    l.seed = seed;
+    l.is_checked = true;
     if (!(l.regions = regions_watched(&l.n_regions)))
         return -1;
     bool ok = engine_run(&l);
