@@ -24,19 +24,11 @@ dec_across(Dec *d)
 }
 
 static void
-dec_st_alone(Dec *d)
+dec_write_alone(Dec *d)
 {
     if (dec_has(d, "async"))
         dec_across(d);
-    dec_st(d);
-}
-
-static void
-dec_red_alone(Dec *d)
-{
-    if (dec_has(d, "async"))
-        dec_across(d);
-    dec_atomic(d, true);
+    (d->op[0] == 'r' ? dec_atomic : dec_st)(d);
 }
 
 static void
@@ -59,7 +51,7 @@ static const OpRow refused_ops[] = {
     {"multimem", dec_across},   {"redux", dec_across},    {"setmaxnreg", dec_across},
     {"shfl", dec_across},       {"stmatrix", dec_across}, {"tcgen05", dec_across},
     {"vote", dec_across},       {"wgmma", dec_across},    {"wmma", dec_across},
-    {"st", dec_st_alone},       {"red", dec_red_alone},   {"call", dec_call},
+    {"st", dec_write_alone},    {"red", dec_write_alone}, {"call", dec_call},
     {"exit", dec_leave},        {"ret", dec_leave},       {NULL, NULL},
 };
 

@@ -148,7 +148,7 @@ dec_cp(Dec *d)
     dec_operands(d, n_opds);
 }
 
-/* ---- st.async -------------------------------------------------------------------- */
+/* ---- st.async, red.async --------------------------------------------------------- */
 
 /* An H200 has what follows in clusters alone. */
 static void
@@ -159,11 +159,12 @@ want_cluster(Lanes *w, const Ins *i, uint32_t m)
                     "outside of a cluster this is an illegal instruction on an H200");
 }
 
-/* st.async: stores, and tells the mbarrier how many bytes came. */
+/* Stores or combines, and tells the mbarrier how many bytes came. */
 static void
-st_async(Lanes *w, const Ins *i, uint32_t m)
+write_async(Lanes *w, const Ins *i, uint32_t m)
 {
     uint64_t address[LANES], bar[LANES], v[4][LANES];
+    bool is_red = i->words[0] == 'r';
     lanes_addresses(w, i, m, address);
     lanes_get(w, i->in[1], bar);
     lanes_want_operands(w, i, m);
@@ -173,10 +174,16 @@ st_async(Lanes *w, const Ins *i, uint32_t m)
     uint32_t n = (uint32_t)i->n * i->bytes;
     lanes_access(w, i, m, SPACE_CLUSTER, address, (int)n, true);
     EACH_LANE_OF(l, m) {
+        w->how = is_red ? HOW_ATOMIC : HOW_PLAIN;
         uint8_t *p = w->owner->bytes(w, i, l, SPACE_CLUSTER, address[l], n, true);
-        for (int k = 0; k < i->n; k++)
-            memcpy(p + k * i->bytes, &v[k][l], i->bytes);
-        uint8_t *state = lanes_states(w, SPACE_CLUSTER, address[l]);
+        w->how = HOW_PLAIN;
+        uint8_t *state = is_red ? NULL : lanes_states(w, SPACE_CLUSTER, address[l]);
+        for (int k = 0; k < i->n; k++) {
+            uint64_t x = 0;
+            memcpy(&x, p + k * i->bytes, i->bytes);
+            x = is_red ? atomic_combined(i->op, (Type)i->type, x, v[k][l]) : v[k][l];
+            memcpy(p + k * i->bytes, &x, i->bytes);
+        }
         if (state)
             memset(state, BYTE_DEFINED, n);
         mbarrier_update(w, i, l, SPACE_CLUSTER, bar[l] + second_offset(i), 0,
@@ -184,100 +191,42 @@ st_async(Lanes *w, const Ins *i, uint32_t m)
     }
 }
 
-/* The words that both forms begin with. */
 static void
-open_async(Dec *d)
+dec_write_async(Dec *d)
 {
+    static const char *const vectors[] = {"v2", "v4", NULL};
+    Ins *i = d->ins;
+    bool is_red = d->op[0] == 'r';
     dec_take_hints(d);
     dec_since(d, 90);
     if (dec_space(d) != SPACE_CLUSTER || !dec_has(d, "mbarrier::complete_tx::bytes"))
         dec_unknown(d, "this form is not simulated");
-    d->ins->space = SPACE_CLUSTER;
-    d->ins->is_threads_own = true;
-}
-
-/* The type, where the value goes, and the mbarrier. */
-static void
-take_places(Dec *d)
-{
-    Ins *i = d->ins;
+    i->space = SPACE_CLUSTER;
+    i->is_threads_own = true;
+    int op = is_red ? dec_atomic_op(d) : 0, v = is_red ? -1 : dec_one(d, vectors);
+    i->op = (uint8_t)op;
+    i->n = (uint8_t)(v < 0 ? 1 : 2 << v);
     i->type = (uint8_t)dec_type(d);
     i->bytes = type_info[i->type].bytes;
-    dec_refuse(d, (i->bytes != 4 && i->bytes != 8) || d->n_opds != 3);
+    dec_refuse(d, (i->bytes != 4 && i->bytes != 8) || d->n_opds != 3 || op < 0 ||
+                      (is_red && type_info[i->type].kind == 'f'));
     dec_address(d, 0);
     dec_second_address(d, 2);
-}
-
-static void
-dec_st_async(Dec *d)
-{
-    static const char *const vectors[] = {"v2", "v4", NULL};
-    Ins *i = d->ins;
-    open_async(d);
-    int v = dec_one(d, vectors);
-    i->n = (uint8_t)(v < 0 ? 1 : 2 << v);
-    take_places(d);
     dec_vector(d, 1, i->n, i->bytes, dec_in_opd);
-    i->run = st_async;
+    i->run = write_async;
 }
 
 static void
-dec_st_or_async(Dec *d)
+dec_write(Dec *d)
 {
     if (dec_has(d, "async"))
-        dec_st_async(d);
+        dec_write_async(d);
+    else if (d->op[0] == 'r')
+        dec_atomic(d);
     else
         dec_st(d);
 }
 
-/* ---- red.async ------------------------------------------------------------------- */
-
-static void
-red_async(Lanes *w, const Ins *i, uint32_t m)
-{
-    uint64_t address[LANES], bar[LANES], v[LANES];
-    lanes_addresses(w, i, m, address);
-    lanes_get(w, i->in[1], bar);
-    lanes_get(w, i->in[2], v);
-    lanes_want_operands(w, i, m);
-    want_cluster(w, i, m);
-    lanes_access(w, i, m, SPACE_CLUSTER, address, i->bytes, true);
-    EACH_LANE_OF(l, m) {
-        w->how = HOW_ATOMIC;
-        uint8_t *p = w->owner->bytes(w, i, l, SPACE_CLUSTER, address[l], i->bytes,
-                                     true);
-        w->how = HOW_PLAIN;
-        uint64_t x = 0;
-        memcpy(&x, p, i->bytes);
-        x = atomic_combined(i->op, (Type)i->type, x, v[l]);
-        memcpy(p, &x, i->bytes);
-        mbarrier_update(w, i, l, SPACE_CLUSTER, bar[l] + second_offset(i), 0,
-                        -(int64_t)i->bytes);
-    }
-}
-
-static void
-dec_red_async(Dec *d)
-{
-    Ins *i = d->ins;
-    open_async(d);
-    int op = dec_atomic_op(d);
-    i->op = (uint8_t)op;
-    take_places(d);
-    dec_refuse(d, op < 0 || type_info[i->type].kind == 'f');
-    dec_in(d, 1, i->bytes);
-    i->run = red_async;
-}
-
-static void
-dec_red_or_async(Dec *d)
-{
-    if (dec_has(d, "async"))
-        dec_red_async(d);
-    else
-        dec_atomic(d, true);
-}
-
 /* Found before memory.c's st and atomic.c's red. */
 const OpRow async_ops[] = {
-    {"cp", dec_cp}, {"st", dec_st_or_async}, {"red", dec_red_or_async}, {NULL, NULL}};
+    {"cp", dec_cp}, {"st", dec_write}, {"red", dec_write}, {NULL, NULL}};

@@ -21,7 +21,7 @@ const char *mbarrier_count(uint8_t *bar, uint64_t arrivals, int64_t tx);
 /* ---- atomic.c -------------------------------------------------------------------- */
 /* One of add, min, max, inc, dec, and, or, xor; -1: none. */
 int dec_atomic_op(Dec *d);
-void dec_atomic(Dec *d, bool is_red);
+void dec_atomic(Dec *d); /* atom, red */
 uint64_t atomic_combined(int op, Type t, uint64_t old, uint64_t b);
 
 /* ---- bulk.c ---------------------------------------------------------------------- */

@@ -134,9 +134,10 @@ atomic(Lanes *w, const Ins *i, uint32_t m)
 }
 
 void
-dec_atomic(Dec *d, bool is_red)
+dec_atomic(Dec *d)
 {
     Ins *i = d->ins;
+    bool is_red = d->op[0] == 'r';
     static const char *const vectors[] = {"v2", "v4", "v8", NULL};
     i->space = (uint8_t)dec_space(d);
     dec_take_hints(d);
@@ -182,10 +183,4 @@ dec_atomic(Dec *d, bool is_red)
     i->run = atomic;
 }
 
-static void
-dec_atom(Dec *d)
-{
-    dec_atomic(d, d->op[0] == 'r');
-}
-
-const OpRow atomic_ops[] = {{"atom", dec_atom}, {"red", dec_atom}, {NULL, NULL}};
+const OpRow atomic_ops[] = {{"atom", dec_atomic}, {"red", dec_atomic}, {NULL, NULL}};

@@ -138,16 +138,8 @@ UNARY(popc_b64, uint32_t, uint64_t, __builtin_popcountll(x))
 UNARY(clz_b32, uint32_t, uint32_t, x ? __builtin_clz(x) : 32)
 UNARY(clz_b64, uint32_t, uint64_t, x ? __builtin_clzll(x) : 64)
 
-static uint64_t
-reversed(uint64_t x, int bits)
-{
-    uint64_t r = 0;
-    for (int k = 0; k < bits; k++)
-        r |= (x >> k & 1) << (bits - 1 - k);
-    return r;
-}
-UNARY(brev_b32, uint32_t, uint32_t, reversed(x, 32))
-UNARY(brev_b64, uint64_t, uint64_t, reversed(x, 64))
+UNARY(brev_b32, uint32_t, uint32_t, bits_reversed(x, 32))
+UNARY(brev_b64, uint64_t, uint64_t, bits_reversed(x, 64))
 
 static uint32_t
 bit_found(uint64_t x, int bits, bool is_signed, bool shift)

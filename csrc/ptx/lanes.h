@@ -75,6 +75,15 @@
         lanes_put(w, i->out[0], m, out);                                               \
     }
 
+static inline uint64_t
+bits_reversed(uint64_t x, int bits)
+{
+    uint64_t r = 0;
+    for (int k = 0; k < bits; k++)
+        r |= (x >> k & 1) << (bits - 1 - k);
+    return r;
+}
+
 /* Of instructions that are only read. */
 static inline void
 run_nothing(Lanes *w, const Ins *i, uint32_t m)

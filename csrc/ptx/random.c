@@ -21,15 +21,6 @@ typedef struct Random {
     bool relu, to_finite;
 } Random;
 
-static uint32_t
-reversed16(uint32_t x)
-{
-    uint32_t r = 0;
-    for (int k = 0; k < 16; k++)
-        r |= (x >> k & 1) << (15 - k);
-    return r;
-}
-
 /* The bits of number k, the lowest is 0; *n of them. */
 static uint32_t
 share(const Random *s, uint32_t r, int k, int *n)
@@ -41,7 +32,7 @@ share(const Random *s, uint32_t r, int k, int *n)
     uint32_t two = s->to == FMT_E2M1
                        ? (r >> (16 + 8 * half) & 255) << 8 | (r >> 8 * half & 255)
                        : r >> 16 * half & 0xffff;
-    return k % 2 ? reversed16(two) : two;
+    return k % 2 ? (uint32_t)bits_reversed(two, 16) : two;
 }
 
 static void
