@@ -150,6 +150,20 @@ def test_exp_of_what_a_mask_left_rounds_nothing_to_zero(cpu, elem, op) -> None:
     assert len(re.findall(zeros, code)) == 1, code
 
 
+@pytest.mark.skipif(not LESSER, reason="names CPUs of x86-64")
+def test_floats_become_integers_by_vectors() -> None:
+    """LLVM takes a conversion that saturates lane by lane."""
+    text = EXP.replace("exp %v : f32", "cast %v : i32").replace(
+        "%y: ptr<f32>", "%y: ptr<i32>"
+    )
+    text = text.replace("%r = splat %y : ptr<f32>", "%r = splat %y : ptr<i32>")
+    text = text.replace(
+        "%s = addptr %r, %i : ptr<f32>", "%s = addptr %r, %i : ptr<i32>"
+    )
+    code = tirc("-m", "x86-64-v3", "host,llir", "-", text=text).stdout
+    assert re.search(r"= fptosi <\d+ x float>", code), code
+
+
 def test_operands_that_are_there_are_not_loaded() -> None:
     """Either operand has keys; a thread's first program forgets all of them."""
     code = code_of(upper_half(HERE / "host/dot_kept.tir"), "llir")

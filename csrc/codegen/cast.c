@@ -264,11 +264,32 @@ float_to_small_int(Ll *l, Elem to, Lv x)
     bool is_signed = elem_is_signed(to);
     Lv lo = same_float(l, x, is_signed ? INT16_MIN : 0),
        hi = same_float(l, x, is_signed ? INT16_MAX : UINT16_MAX);
-    Lv y = choose(l, LLVMBuildFCmp(l->b, LLVMRealOLT, x, hi, ""), x, hi);
+    Lv y = choose(l, LLVMBuildFCmp(l->b, LLVMRealUNO, x, x, ""), same_float(l, x, 0),
+                  x);
+    y = choose(l, LLVMBuildFCmp(l->b, LLVMRealOLT, y, hi, ""), y, hi);
     y = choose(l, LLVMBuildFCmp(l->b, LLVMRealOGT, y, lo, ""), y, lo);
     y = LLVMBuildFPToSI(l->b, y, like(x, l->i32), "");
-    y = choose(l, LLVMBuildFCmp(l->b, LLVMRealUNO, x, x, ""), same_int(y, 0), y);
     return LLVMBuildTrunc(l->b, y, like(x, ll_elem(l, to)), "");
+}
+
+/* A vector to integers of 32 or 64 bits: LLVM takes llvm.fptosi.sat lane by lane on x86. Numbers that do not fit, of which
+ * the conversion makes anything, are told by comparisons; a NaN is 0. */
+static Lv
+float_to_large_int(Ll *l, Elem to, Lv x)
+{
+    bool is_signed = elem_is_signed(to);
+    Lt t = like(x, ll_elem(l, to));
+    uint64_t top = UINT64_MAX >> (64 - elem_info[to].bits + is_signed),
+             bottom = is_signed ? top + 1 : 0;
+    double end = (double)top + 1; /* a power of two, also where (double)top is one */
+    Lv y = is_signed ? LLVMBuildFPToSI(l->b, x, t, "")
+                     : LLVMBuildFPToUI(l->b, x, t, "");
+    Lv starts = same_float(l, x, is_signed ? -end : 0);
+    y = choose(l, LLVMBuildFCmp(l->b, LLVMRealOGE, x, starts, ""), y,
+               same_int(y, bottom));
+    y = choose(l, LLVMBuildFCmp(l->b, LLVMRealOGE, x, same_float(l, x, end), ""),
+               same_int(y, top), y);
+    return choose(l, LLVMBuildFCmp(l->b, LLVMRealUNO, x, x, ""), same_int(y, 0), y);
 }
 
 static Lv
@@ -281,6 +302,8 @@ float_to_int(Ll *l, Elem from, Elem to, Lv x)
     /* Bytes are the low halves of 16 bits, as cvt makes them (eval.c: double_to_int). */
     if (elem_info[to].bits <= 16 && l->c->opt.target.kind == TARGET_CPU)
         return float_to_small_int(l, to, x);
+    if (ll_lanes(x) && l->c->opt.target.kind == TARGET_CPU)
+        return float_to_large_int(l, to, x);
     const char *name = elem_is_signed(to) ? "llvm.fptosi.sat" : "llvm.fptoui.sat";
     Lt t = like(x, ll_elem(l, to)), wide = t;
     Elem e = to;
