@@ -164,6 +164,23 @@ def test_floats_become_integers_by_vectors() -> None:
     assert re.search(r"= fptosi <\d+ x float>", code), code
 
 
+@pytest.mark.skipif(not LESSER, reason="names CPUs of x86-64")
+def test_tails_are_words_under_a_mask() -> None:
+    """AVX2 masks words; what is left of halves is one by one."""
+    text = upper_half(HERE / "host/ends_of_masks.tir")
+    code = tirc("-m", "x86-64-v3", "tile,host,llir", "-", text=text).stdout
+    assert "@llvm.masked.load.v32f32" in code
+    assert "@llvm.masked.store.v8f32" in code and "@llvm.masked.store.v8i32" in code
+
+
+@pytest.mark.skipif(not LESSER, reason="names CPUs of x86-64")
+def test_steps_without_a_lane_have_code_of_their_own() -> None:
+    """What the first nest keeps for the others is all of the block."""
+    text = upper_half(HERE / "host/ends_of_masks.tir")
+    code = tirc("-m", "x86-64-v3", "tile,host,llir", "-", text=text).stdout
+    assert re.search(r"^none\d*:", code, re.M), code
+
+
 def test_operands_that_are_there_are_not_loaded() -> None:
     """Either operand has keys; a thread's first program forgets all of them."""
     code = code_of(upper_half(HERE / "host/dot_kept.tir"), "llir")

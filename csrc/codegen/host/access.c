@@ -4,8 +4,9 @@
  *     M_GATHER   an address for every lane
  *
  * Where the CPU has the masked form (AVX-512 for rows; gathers of 4 and 8 bytes) it is one
- * instruction. Else a row whose mask is all true takes a plain load, and everything else
- * goes through the stack, a loop over the lanes: short code, for what is rare. LLVM's own
+ * instruction. Else a row whose mask is all true takes a plain load, and the tail of a row the
+ * masked words of 4 and 8 bytes that AVX2 has. Everything else
+ * goes through the stack, a loop over the lanes that are in: short code, for what is rare. LLVM's own
  * expansion would be a branch a lane.
  */
 #include "codegen/host/calls.h"
@@ -34,6 +35,12 @@ is_all_true(Lv mask)
     return !mask || mask == LLVMConstAllOnes(LLVMTypeOf(mask));
 }
 
+static bool
+is_all_false(Lv mask)
+{
+    return mask && mask == LLVMConstNull(LLVMTypeOf(mask));
+}
+
 /* ---- lane by lane ------------------------------------------------------------------------ */
 
 /* A loop over lanes in which slots hold vectors: element `i` of slot p. */
@@ -46,29 +53,47 @@ lane_at(Host *h, Lt elem, Lv p, Lv i)
 typedef struct Lanes {
     Loop loop;
     When when;
-    bool is_masked;
+    Lv index,
+        left; /* left: a bit for each lane that is in and has not been; NULL: all lanes are in */
 } Lanes;
 
+/* Of a mask only the lanes that are in have a turn: a tail of one element is one turn, not 32. */
 static void
 lanes_open(Host *h, Lanes *s, int lanes, Lv mask)
 {
     Ll *l = h->l;
-    Lv m = mask ? host_spill(h, mask) : NULL;
-    host_loop_open(h, &s->loop, lanes, 1);
-    s->is_masked = mask;
-    if (!mask)
+    s->left = NULL;
+    if (!mask) {
+        host_loop_open(h, &s->loop, lanes, 1);
+        s->index = s->loop.index;
         return;
-    Lv bit = LLVMBuildLoad2(l->b, l->i8, lane_at(h, l->i8, m, s->loop.index), "");
-    host_when_open(h, &s->when,
-                   LLVMBuildICmp(l->b, LLVMIntNE, bit, LLVMConstNull(l->i8), ""));
+    }
+    Lv none = ll_i64(l, 0), bits = host_bits(h, mask);
+    host_when_open(h, &s->when, LLVMBuildICmp(l->b, LLVMIntNE, bits, none, ""));
+    s->loop.before = LLVMGetInsertBlock(l->b);
+    s->loop.head = ll_block(l, "lane");
+    ll_jump(l, s->loop.head);
+    s->left = ll_phi(l, bits, s->loop.before);
+    s->index = ll_intrinsic(l, "llvm.cttz", &l->i64, 1,
+                            (Lv[]){s->left, LLVMConstAllOnes(l->i1)}, 2);
 }
 
 static void
 lanes_close(Host *h, Lanes *s)
 {
-    if (s->is_masked)
-        host_when_close(h, &s->when);
-    host_loop_close(h, &s->loop);
+    Ll *l = h->l;
+    if (!s->left) {
+        host_loop_close(h, &s->loop);
+        return;
+    }
+    Lv less = LLVMBuildSub(l->b, s->left, ll_i64(l, 1), "");
+    Lv left = LLVMBuildAnd(l->b, s->left, less, "");
+    LLVMBasicBlockRef latch = LLVMGetInsertBlock(l->b), after = ll_block(l, "lanes");
+    LLVMAddIncoming(s->left, &left, &latch, 1);
+    LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntNE, left, ll_i64(l, 0), ""),
+                    s->loop.head, after);
+    LLVMPositionBuilderAtEnd(l->b, after);
+    host_when_close(h, &s->when);
 }
 
 static Lv
@@ -80,7 +105,7 @@ load_lanes(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv mask, Lv other)
     Lv p = m == M_GATHER ? host_spill(h, ptr) : ptr;
     Lanes s;
     lanes_open(h, &s, lanes, mask);
-    Lv i = s.loop.index;
+    Lv i = s.index;
     Lv from = m == M_GATHER ? LLVMBuildLoad2(l->b, l->ptr, lane_at(h, l->ptr, p, i), "")
                             : lane_at(h, e, p, i);
     LLVMBuildStore(l->b, aligned(LLVMBuildLoad2(l->b, e, from, ""), t),
@@ -97,7 +122,7 @@ store_lanes(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv value, Lv mask
     Lv v = host_spill(h, value), p = m == M_GATHER ? host_spill(h, ptr) : ptr;
     Lanes s;
     lanes_open(h, &s, lanes, mask);
-    Lv i = s.loop.index;
+    Lv i = s.index;
     Lv to = m == M_GATHER ? LLVMBuildLoad2(l->b, l->ptr, lane_at(h, l->ptr, p, i), "")
                           : lane_at(h, e, p, i);
     Lv x = LLVMBuildLoad2(l->b, e, lane_at(h, e, v, i), "");
@@ -123,12 +148,13 @@ load_scalar(Host *h, const Type *t, Lv ptr, Lv mask, Lv other)
     return ll_join(l, x, w.then, other, w.before);
 }
 
+/* bytes: what the address is a multiple of. */
 static Lv
-masked_load(Host *h, const Type *t, int lanes, Lv ptr, Lv mask, Lv other)
+masked_load(Host *h, const Type *t, int lanes, int bytes, Lv ptr, Lv mask, Lv other)
 {
     Ll *l = h->l;
     Lt vt = ll_vec(host_mem_type(h, t), lanes);
-    Lv align = ll_i32(l, ty_bytes(t));
+    Lv align = ll_i32(l, bytes);
     if (!other)
         other = LLVMConstNull(vt);
 #if LLVM_VERSION_MAJOR >= 22
@@ -137,7 +163,7 @@ masked_load(Host *h, const Type *t, int lanes, Lv ptr, Lv mask, Lv other)
     LLVMAddCallSiteAttribute(
         x, 1,
         LLVMCreateEnumAttribute(l->cx, LLVMGetEnumAttributeKindForName("align", 5),
-                                (uint64_t)ty_bytes(t)));
+                                (uint64_t)bytes));
     (void)align;
     return x;
 #else
@@ -197,6 +223,67 @@ has_masks(const Host *h, const Type *t, int lanes)
     return h->has_masks && (lanes != 8 || ty_bytes(t) > 1);
 }
 
+/* The words of 4 bytes whose elements of 1 or 2 bytes are all in, where the CPU masks words alone; *rest: the lanes that
+ * are in words of which some are not. A tail has less than a word of those. */
+static Lv
+whole_words(Host *h, const Type *t, int lanes, Lv mask, Lv *rest)
+{
+    Ll *l = h->l;
+    int bytes = ty_bytes(t), n = lanes * bytes / 4;
+    Lt parts = ll_vec(bytes == 1 ? l->i8 : l->i16, lanes), words = ll_vec(l->i32, n);
+    Lv all = LLVMBuildBitCast(l->b, LLVMBuildSExt(l->b, mask, parts, ""), words, "");
+    Lv whole = LLVMBuildICmp(l->b, LLVMIntEQ, all, LLVMConstAllOnes(words), "");
+    Lv in = LLVMBuildBitCast(l->b, LLVMBuildSExt(l->b, whole, words, ""), parts, "");
+    in = LLVMBuildICmp(l->b, LLVMIntNE, in, LLVMConstNull(parts), "");
+    *rest = LLVMBuildAnd(l->b, mask, LLVMBuildNot(l->b, in, ""), "");
+    return whole;
+}
+
+/* May words of 4 or 8 bytes be masked, and what is shorter as far as it makes words? */
+static bool
+has_words(const Host *h, const Type *t, int lanes)
+{
+    return h->has_word_masks && !t->is_ptr && lanes * ty_bytes(t) >= 16;
+}
+
+/* x with the lanes of a row that rest has loaded: few, so they are put into the register. Through the stack a load of all
+ * lanes would wait until a store of one is done. */
+static Lv
+load_rest(Host *h, const Type *t, int lanes, Lv ptr, Lv rest, Lv x)
+{
+    Ll *l = h->l;
+    Lt e = host_mem_type(h, t), number = ty_bytes(t) == 1 ? l->i8 : l->i16;
+    Lv all[64], out = host_spill(h, x);
+    for (int i = 0; i < lanes; i++)
+        all[i] = LLVMConstInt(number, (uint64_t)i, false);
+    Lanes s;
+    lanes_open(h, &s, lanes, rest);
+    Lv one = aligned(LLVMBuildLoad2(l->b, e, lane_at(h, e, ptr, s.index), ""), t);
+    Lv at = ll_splat(l, LLVMBuildTrunc(l->b, s.index, number, ""), lanes);
+    Lv is_it = LLVMBuildICmp(l->b, LLVMIntEQ, at, LLVMConstVector(all, (unsigned)lanes),
+                             "");
+    Lv old = LLVMBuildLoad2(l->b, LLVMTypeOf(x), out, "");
+    LLVMBuildStore(l->b, LLVMBuildSelect(l->b, is_it, ll_splat(l, one, lanes), old, ""),
+                   out);
+    lanes_close(h, &s);
+    return LLVMBuildLoad2(l->b, LLVMTypeOf(x), out, "");
+}
+
+/* Of elements of 1 or 2 bytes. */
+static Lv
+load_by_words(Host *h, const Type *t, int lanes, Lv ptr, Lv mask, Lv other)
+{
+    Ll *l = h->l;
+    const Type *word = ty_scalar(h->c, E_I32);
+    int n = lanes * ty_bytes(t) / 4;
+    Lv rest, whole = whole_words(h, t, lanes, mask, &rest);
+    if (other)
+        other = LLVMBuildBitCast(l->b, other, ll_vec(l->i32, n), "");
+    Lv x = masked_load(h, word, n, ty_bytes(t), ptr, whole, other);
+    x = LLVMBuildBitCast(l->b, x, ll_vec(host_mem_type(h, t), lanes), "");
+    return load_rest(h, t, lanes, ptr, rest, x);
+}
+
 static Lv
 load_row(Host *h, const Type *t, int lanes, Lv ptr, Lv mask, Lv other)
 {
@@ -204,15 +291,17 @@ load_row(Host *h, const Type *t, int lanes, Lv ptr, Lv mask, Lv other)
     Lt vt = ll_vec(host_mem_type(h, t), lanes);
     if (is_all_true(mask))
         return aligned(LLVMBuildLoad2(l->b, vt, ptr, ""), t);
-    if (has_masks(h, t, lanes))
-        return masked_load(h, t, lanes, ptr, mask, other);
+    bool words = has_words(h, t, lanes);
+    if (has_masks(h, t, lanes) || (words && ty_bytes(t) >= 4))
+        return masked_load(h, t, lanes, ty_bytes(t), ptr, mask, other);
     LLVMBasicBlockRef fast = ll_block(l, "all"), slow = ll_block(l, "some"),
                       after = ll_block(l, "after");
     ll_if(l, host_all(h, mask), fast, slow);
     Lv x = aligned(LLVMBuildLoad2(l->b, vt, ptr, ""), t);
     LLVMBuildBr(l->b, after);
     LLVMPositionBuilderAtEnd(l->b, slow);
-    Lv y = load_lanes(h, t, M_ROW, lanes, ptr, mask, other);
+    Lv y = words ? load_by_words(h, t, lanes, ptr, mask, other)
+                 : load_lanes(h, t, M_ROW, lanes, ptr, mask, other);
     slow = LLVMGetInsertBlock(l->b);
     ll_jump(l, after);
     return ll_join(l, x, fast, y, slow);
@@ -230,7 +319,9 @@ host_read(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv mask, Lv other)
     if (other)
         other = host_to_mem(h, t, other);
     Lv x;
-    if (lanes < 2)
+    if (is_all_false(mask))
+        x = other ? other : LLVMConstNull(ll_vec(host_mem_type(h, t), lanes));
+    else if (lanes < 2)
         x = load_scalar(h, t, ptr, mask, other);
     else if (m == M_ROW)
         x = load_row(h, t, lanes, ptr, mask, other);
@@ -246,7 +337,7 @@ host_read(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv mask, Lv other)
 /* ---- stores ------------------------------------------------------------------------------------- */
 
 static void
-masked_store(Host *h, const Type *t, bool scatter, Lv ptr, Lv value, Lv mask)
+masked_store(Host *h, int bytes, bool scatter, Lv ptr, Lv value, Lv mask)
 {
     Ll *l = h->l;
     const char *name = scatter ? "llvm.masked.scatter" : "llvm.masked.store";
@@ -257,11 +348,56 @@ masked_store(Host *h, const Type *t, bool scatter, Lv ptr, Lv value, Lv mask)
         LLVMAddCallSiteAttribute(
             call, 2,
             LLVMCreateEnumAttribute(l->cx, LLVMGetEnumAttributeKindForName("align", 5),
-                                    (uint64_t)ty_bytes(t)));
+                                    (uint64_t)bytes));
 #else
-    Lv align = ll_i32(l, ty_bytes(t));
+    Lv align = ll_i32(l, bytes);
     ll_intrinsic(l, name, types, 2, (Lv[]){value, ptr, align, mask}, 4);
 #endif
+}
+
+/* A register of words; bytes: what the address is a multiple of. A masked store to one takes AMD's CPUs without AVX-512 some 20 cycles, so the one where a row ends is the
+ * only one that is masked. */
+static void
+store_register(Host *h, int bytes, Lv ptr, Lv value, Lv mask)
+{
+    Ll *l = h->l;
+    LLVMBasicBlockRef full = ll_block(l, "full"), rest = ll_block(l, "rest"),
+                      part = ll_block(l, "part"), after = ll_block(l, "after");
+    ll_if(l, host_all(h, mask), full, rest);
+    LLVMSetAlignment(LLVMBuildStore(l->b, value, ptr), (unsigned)bytes);
+    LLVMBuildBr(l->b, after);
+    LLVMPositionBuilderAtEnd(l->b, rest);
+    ll_if(l, host_any(h, mask), part, after);
+    masked_store(h, bytes, false, ptr, value, mask);
+    ll_jump(l, after);
+}
+
+static void
+store_words(Host *h, int bytes, int size, int lanes, Lv ptr, Lv value, Lv mask)
+{
+    Ll *l = h->l;
+    int n = MIN(h->vec_bytes / size, lanes);
+    for (int i = 0; i < lanes; i += n) {
+        Lv off = ll_i64(l, i * size);
+        store_register(h, bytes, LLVMBuildGEP2(l->b, l->i8, ptr, &off, 1, ""),
+                       ll_some_lanes(l, value, NULL, i, 1, n),
+                       ll_some_lanes(l, mask, NULL, i, 1, n));
+    }
+}
+
+static void
+store_by_words(Host *h, const Type *t, int lanes, Lv ptr, Lv value, Lv mask)
+{
+    Ll *l = h->l;
+    int bytes = ty_bytes(t), n = lanes * bytes / 4;
+    if (bytes >= 4) {
+        store_words(h, bytes, bytes, lanes, ptr, value, mask);
+        return;
+    }
+    Lv rest, whole = whole_words(h, t, lanes, mask, &rest);
+    store_words(h, bytes, 4, n, ptr,
+                LLVMBuildBitCast(l->b, value, ll_vec(l->i32, n), ""), whole);
+    store_lanes(h, t, M_ROW, lanes, ptr, value, rest);
 }
 
 static void
@@ -273,7 +409,7 @@ store_row(Host *h, const Type *t, int lanes, Lv ptr, Lv value, Lv mask)
         return;
     }
     if (has_masks(h, t, lanes)) {
-        masked_store(h, t, false, ptr, value, mask);
+        masked_store(h, ty_bytes(t), false, ptr, value, mask);
         return;
     }
     LLVMBasicBlockRef fast = ll_block(l, "all"), slow = ll_block(l, "some"),
@@ -282,7 +418,10 @@ store_row(Host *h, const Type *t, int lanes, Lv ptr, Lv value, Lv mask)
     aligned(LLVMBuildStore(l->b, value, ptr), t);
     LLVMBuildBr(l->b, after);
     LLVMPositionBuilderAtEnd(l->b, slow);
-    store_lanes(h, t, M_ROW, lanes, ptr, value, mask);
+    if (has_words(h, t, lanes))
+        store_by_words(h, t, lanes, ptr, value, mask);
+    else
+        store_lanes(h, t, M_ROW, lanes, ptr, value, mask);
     ll_jump(l, after);
 }
 
@@ -290,6 +429,8 @@ void
 host_write(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv value, Lv mask)
 {
     Ll *l = h->l;
+    if (is_all_false(mask))
+        return;
     value = host_to_mem(h, t, value);
     if (lanes < 2) {
         When w;
@@ -305,107 +446,10 @@ host_write(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv value, Lv mask)
     } else if (ty_bytes(t) >= 4 && h->has_scatter && !t->is_ptr) {
         if (!mask)
             mask = LLVMConstAllOnes(ll_vec(l->i1, lanes));
-        masked_store(h, t, true, ptr, value, mask);
+        masked_store(h, ty_bytes(t), true, ptr, value, mask);
     } else {
         store_lanes(h, t, m, lanes, ptr, value, is_all_true(mask) ? NULL : mask);
     }
-}
-
-/* ---- stores past the caches --------------------------------------------------------------
- *
- * An ordinary store reads the line it is about to overwrite, and drops another one from the
- * cache for it. Where a launch writes more than the caches hold and reads none of it, that is
- * a third of the traffic of an add for nothing. Only the launch knows how large its grid is:
- *
- *     streams = programs * (bytes one program stores) >= stream_bytes of the launch
- *     every step:  streams and the address is a multiple of 16  ?  movnt..  :  plain store
- *
- * In pieces of 16 bytes, for NumPy's arrays start 16 bytes behind a page; the CPU's buffers
- * gather them to lines. These stores are not ordered with others: the pool has a fence at the
- * end of a thread's share, and kernels with atomics or barriers have none of this. */
-
-enum { PIECE = 16 };
-
-/* Is the store one that h->streams is about? */
-static bool
-is_fresh(const Host *h, const Op *store)
-{
-    for (const Block *b = store->block; b->owner; b = b->owner->block)
-        if (b->owner->op != OP_FOR)
-            return false; /* it may not run at all */
-    return arg(store, 0)->type->rank > 0 && written_is_fresh(h->written, store);
-}
-
-static int64_t
-fresh_bytes(const Host *h, const Block *b)
-{
-    int64_t n = 0;
-    EACH_OP(o, b)
-        if (o->op == OP_STORE && is_fresh(h, o))
-            n += ty_numel(arg(o, 0)->type) * elem_info[arg(o, 0)->type->elem].bytes;
-    return n;
-}
-
-void
-host_look_for_streams(Host *h)
-{
-#ifdef __x86_64__
-    Ll *l = h->l;
-    int64_t bytes = fresh_bytes(h, h->f->body);
-    if (!bytes)
-        return; /* then nest.c finds no fresh store */
-    Lv run = LLVMBuildLoad2(l->b, l->ptr, h->scratch, "");
-    Lv least = LLVMBuildLoad2(l->b, l->i64, run, "");
-    Lv n = ll_i64(l, 1);
-    for (int i = 0; i < 3; i++) {
-        Lv at = ll_i64(l, i);
-        at = LLVMBuildGEP2(l->b, l->i32, h->grid, &at, 1, "");
-        Lv side = LLVMBuildLoad2(l->b, l->i32, at, "");
-        n = LLVMBuildMul(l->b, n, LLVMBuildZExt(l->b, side, l->i64, ""), "");
-    }
-    least = LLVMBuildUDiv(l->b, least, ll_i64(l, bytes), "");
-    h->streams = LLVMBuildICmp(l->b, LLVMIntUGE, n, least, "streams");
-#else
-    (void)fresh_bytes; /* other CPUs' hints have other rules */
-#endif
-}
-
-/* host_write of consecutive elements, past the caches where h->streams says so. */
-static void
-write_past(Host *h, const Type *t, int lanes, Lv ptr, Lv value)
-{
-    Ll *l = h->l;
-    int bytes = lanes * ty_bytes(t);
-    if (bytes % PIECE || t->is_ptr) {
-        host_write(h, t, M_ROW, lanes, ptr, value, NULL);
-        return;
-    }
-    Lv low = LLVMBuildAnd(l->b, LLVMBuildPtrToInt(l->b, ptr, l->i64, ""),
-                          ll_i64(l, PIECE - 1), "");
-    Lv past = LLVMBuildAnd(l->b, h->streams,
-                           LLVMBuildICmp(l->b, LLVMIntEQ, low, ll_i64(l, 0), ""), "");
-    LLVMBasicBlockRef fast = ll_block(l, "past"), plain = ll_block(l, "plain"),
-                      after = ll_block(l, "stored");
-    LLVMBuildCondBr(l->b, past, fast, plain);
-    LLVMPositionBuilderAtEnd(l->b, plain);
-    host_write(h, t, M_ROW, lanes, ptr, value, NULL);
-    LLVMBuildBr(l->b, after);
-    LLVMPositionBuilderAtEnd(l->b, fast);
-    enum { WORDS = PIECE / 4 };
-    value = LLVMBuildBitCast(l->b, host_to_mem(h, t, value), ll_vec(l->i32, bytes / 4),
-                             "");
-    unsigned kind = LLVMGetMDKindIDInContext(l->cx, "nontemporal", 11);
-    LLVMMetadataRef one = LLVMValueAsMetadata(ll_i32(l, 1));
-    Lv hint = LLVMMetadataAsValue(l->cx, LLVMMDNodeInContext2(l->cx, &one, 1));
-    for (int i = 0; i < bytes / PIECE; i++) {
-        Lv at = ll_i64(l, i * PIECE);
-        Lv piece = ll_some_lanes(l, value, NULL, i * WORDS, 1, WORDS);
-        Lv store = LLVMBuildStore(l->b, piece,
-                                  LLVMBuildGEP2(l->b, l->i8, ptr, &at, 1, ""));
-        LLVMSetAlignment(store, PIECE);
-        LLVMSetMetadata(store, kind, hint);
-    }
-    ll_jump(l, after);
 }
 
 /* ---- atomics ----------------------------------------------------------------------------------------
@@ -615,7 +659,7 @@ atomic_lanes(Host *h, const Op *o, Mode m, int lanes, Lv ptr, Lv a, Lv b, Lv mas
        y = b ? host_spill(h, b) : NULL;
     Lanes s;
     lanes_open(h, &s, lanes, is_all_true(mask) ? NULL : mask);
-    Lv i = s.loop.index;
+    Lv i = s.index;
     Lv at = m == M_ROW ? lane_at(h, e, p, i)
                        : LLVMBuildLoad2(l->b, l->ptr, lane_at(h, l->ptr, p, i), "");
     x = LLVMBuildLoad2(l->b, e, lane_at(h, e, x, i), "");
@@ -716,8 +760,8 @@ host_act(Host *h, const Op *o, Mode m, int lanes, Lv *x)
     if (op_is_atomic(o))
         return atomic(h, o, m, lanes, x[0], x[1], o->op == OP_ATOMIC_CAS ? x[2] : NULL,
                       mask);
-    if (m == M_ROW && lanes > 1 && is_all_true(mask) && h->streams && is_fresh(h, o))
-        write_past(h, t, lanes, x[0], x[1]);
+    if (m == M_ROW && lanes > 1 && is_all_true(mask) && host_is_fresh(h, o))
+        host_write_past(h, t, lanes, x[0], x[1]);
     else
         host_write(h, t, m, lanes, x[0], x[1], mask);
     return NULL;

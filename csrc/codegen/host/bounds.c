@@ -70,24 +70,11 @@ is_within(Host *h, int param, Lv address, int64_t bytes)
     return LLVMBuildAnd(l->b, begins, ends, "");
 }
 
-/* A bit a lane, as i64. */
-static Lv
-mask_bits(Host *h, Lv mask, int lanes)
-{
-    Ll *l = h->l;
-    if (!mask)
-        return ll_i64(l, -1);
-    if (ll_lanes(mask))
-        mask = LLVMBuildBitCast(l->b, mask,
-                                LLVMIntTypeInContext(l->cx, (unsigned)lanes), "");
-    return LLVMTypeOf(mask) == l->i64 ? mask : LLVMBuildZExt(l->b, mask, l->i64, "");
-}
-
 void
 host_guard(Host *h, const Op *o, Mode m, int lanes, Lv ptr, Lv mask)
 {
     host_note(h, o, m, lanes); /* every access comes by here */
-    if (!h->c->opt.check_bounds)
+    if (!h->c->opt.check_bounds || (mask && LLVMIsNull(mask)))
         return;
     Ll *l = h->l;
     int bytes = ty_bytes(ty_pointee(h->c, arg(o, 0)->type)), n = MAX(lanes, 1);
@@ -109,7 +96,7 @@ host_guard(Host *h, const Op *o, Mode m, int lanes, Lv ptr, Lv mask)
                   host_access_of(h, o, bytes, n),
                   is_each ? LLVMConstNull(l->i64) : address,
                   is_each ? host_spill(h, address) : LLVMConstNull(l->ptr),
-                  mask_bits(h, mask, n)};
+                  mask ? host_bits(h, mask) : ll_i64(l, -1)};
     Lv fault = ll_call_c(l, "tegula_bounds", l->i32, args, COUNT(args));
     LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntNE, fault, ll_i32(l, 0), ""),
                     h->leave, fine);

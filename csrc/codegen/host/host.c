@@ -280,6 +280,7 @@ look_at_cpu(Host *h)
     h->l->has_range = avx512 && has_feature(features, "avx512dq");
     h->vec_bytes = avx512 ? 64 : has_feature(features, "avx2") ? 32 : 16;
     h->has_masks = avx512;
+    h->has_word_masks = !avx512 && has_feature(features, "avx2");
     h->has_gather = avx512 || has_feature(features, "avx2");
     h->has_scatter = avx512;
     h->has_bf16_pairs = avx512 && has_feature(features, "avx512bf16");

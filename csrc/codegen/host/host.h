@@ -104,6 +104,7 @@ struct Host {
     LLVMBasicBlockRef leave;      /* returns */
     int vec_bytes;                /* of a register */
     bool has_masks;               /* masked loads and stores of every width (AVX-512) */
+    bool has_word_masks;          /* of elements of 4 and 8 bytes alone (AVX2) */
     bool has_gather, has_scatter; /* of 4 and 8 bytes */
     bool has_bf16_pairs, has_vnni;     /* AVX512-BF16, AVX512-VNNI: dot.c */
     bool has_bf16_tiles, has_i8_tiles; /* AMX, which this process may use: tiles.c */
@@ -340,9 +341,10 @@ void host_when_open(Host *h, When *w, Lv cond);
 void host_when_close(Host *h, When *w);
 /* A slot on the stack, made once, in the entry block. */
 Lv host_slot(Host *h, Lt t);
-Lv host_spill(Host *h, Lv x);  /* a slot with x in it; truths are bytes there */
-Lv host_all(Host *h, Lv mask); /* i1: of every lane */
-Lv host_any(Host *h, Lv mask); /* i1 */
+Lv host_spill(Host *h, Lv x);   /* a slot with x in it; truths are bytes there */
+Lv host_bits(Host *h, Lv mask); /* i64: a bit a lane */
+Lv host_all(Host *h, Lv mask);  /* i1: of every lane */
+Lv host_any(Host *h, Lv mask);  /* i1 */
 
 /* ---- cost.c ---------------------------------------------------------------------------------- */
 void host_note(Host *h, const Op *o, Mode m, int lanes);
@@ -358,11 +360,17 @@ void host_write(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv value, Lv 
 bool host_gathers(const Host *h, const Type *t);
 void host_store_bytes(Host *h, Lv x,
                       Lv p); /* a vector of bytes to scratch, as they are */
-/* Makes h->streams. */
-void host_look_for_streams(Host *h);
 /* o, no load, on lanes (below 2: on one element): what an atomic gives. x: operands; of M_ROW the
  * first is one pointer. */
 Lv host_act(Host *h, const Op *o, Mode m, int lanes, Lv *x);
+
+/* ---- streams.c ------------------------------------------------------------------------------- */
+/* Makes h->streams. */
+void host_look_for_streams(Host *h);
+/* Is the store one that h->streams is about? */
+bool host_is_fresh(const Host *h, const Op *store);
+/* host_write of consecutive elements, past the caches where h->streams says so. */
+void host_write_past(Host *h, const Type *t, int lanes, Lv ptr, Lv value);
 
 /* ---- bounds.c ----------------------------------------------------------------------------------- */
 /* A constant HostAccess; of what is no access, its place alone counts. */

@@ -94,6 +94,15 @@ host_spill(Host *h, Lv x)
 }
 
 Lv
+host_bits(Host *h, Lv mask)
+{
+    Ll *l = h->l;
+    Lt bits = LLVMIntTypeInContext(l->cx, (unsigned)MAX(ll_lanes(mask), 1));
+    Lv x = LLVMBuildBitCast(l->b, mask, bits, "");
+    return bits == l->i64 ? x : LLVMBuildZExt(l->b, x, l->i64, "");
+}
+
+Lv
 host_any(Host *h, Lv mask)
 {
     Ll *l = h->l;

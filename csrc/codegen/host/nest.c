@@ -369,6 +369,27 @@ both(Ll *l, Lv a, Lv b)
     return !a ? b : !b ? a : LLVMBuildAnd(l->b, a, b, "");
 }
 
+/* A comparison by_ends of the lane that is the first to be in (is_first) or to be out, as one i1; whether the
+ * operand that counts up wraps within the step, where neither lane says anything of the others. */
+static Lv
+end_lane(Host *h, Group *g, const Node *n, bool is_first, Lv *has_wrapped)
+{
+    Ll *l = h->l;
+    const Op *o = n->v->def;
+    bool is_left = is_vector(g, n->in[0]),
+         is_below = (o->op == OP_LT || o->op == OP_LE) == is_left;
+    Lv first = n->first->x, bound = n->in[is_left]->x,
+       last = LLVMBuildAdd(
+           l->b, first,
+           LLVMConstInt(LLVMTypeOf(first), (uint64_t)(g->lanes - 1), false), ""),
+       end = is_below == is_first ? first : last;
+    bool is_signed = elem_is_signed(arg(o, 0)->type->elem);
+    *has_wrapped = LLVMBuildICmp(l->b, is_signed ? LLVMIntSGT : LLVMIntUGT, first, last,
+                                 "");
+    Lv x[] = {is_left ? end : bound, is_left ? bound : end};
+    return cg_elementwise(l, o, x);
+}
+
 /* All lanes of a mask by_ends, as one i1: a comparison of scalars, which leaves the units for
  * vectors to the body. A sum that has wrapped says no. */
 static Lv
@@ -379,19 +400,22 @@ all_by_ends(Host *h, Group *g, const Node *n)
         return n->x;
     if (!n->first)
         return both(l, all_by_ends(h, g, n->in[0]), all_by_ends(h, g, n->in[1]));
-    const Op *o = n->v->def;
-    bool is_left = is_vector(g, n->in[0]),
-         is_below = (o->op == OP_LT || o->op == OP_LE) == is_left;
-    Lv first = n->first->x, bound = n->in[is_left]->x,
-       last = LLVMBuildAdd(
-           l->b, first,
-           LLVMConstInt(LLVMTypeOf(first), (uint64_t)(g->lanes - 1), false), ""),
-       end = is_below ? last : first;
-    bool is_signed = elem_is_signed(arg(o, 0)->type->elem);
-    Lv has_not_wrapped = LLVMBuildICmp(l->b, is_signed ? LLVMIntSLE : LLVMIntULE, first,
-                                       last, "");
-    Lv x[] = {is_left ? end : bound, is_left ? bound : end};
-    return both(l, has_not_wrapped, cg_elementwise(l, o, x));
+    Lv has_wrapped, last = end_lane(h, g, n, false, &has_wrapped);
+    return both(l, LLVMBuildNot(l->b, has_wrapped, ""), last);
+}
+
+/* No lane of a mask by_ends, as one i1. */
+static Lv
+none_by_ends(Host *h, Group *g, const Node *n)
+{
+    Ll *l = h->l;
+    if (!is_vector(g, n))
+        return LLVMBuildNot(l->b, n->x, "");
+    if (!n->first)
+        return LLVMBuildOr(l->b, none_by_ends(h, g, n->in[0]),
+                           none_by_ends(h, g, n->in[1]), "");
+    Lv has_wrapped, first = end_lane(h, g, n, true, &has_wrapped);
+    return LLVMBuildNot(l->b, LLVMBuildOr(l->b, has_wrapped, first, ""), "");
 }
 
 /* All lanes of all masks, as one i1. */
@@ -410,9 +434,51 @@ all_full(Host *h, Group *g, const Masks *m)
     return both(l, vec ? host_all(h, vec) : NULL, full);
 }
 
-/* The body of the innermost loop. Where it has masks, it stands there twice: once for steps
- * whose lanes are all in, with plain loads and stores (and selects by the masks gone), and
- * once for the others. */
+/* No lane of any mask, as one i1. */
+static Lv
+all_empty(Host *h, Group *g, const Masks *m)
+{
+    Ll *l = h->l;
+    Lv empty = NULL;
+    for (int i = 0; i < m->n; i++) {
+        const Node *n = m->at[i];
+        Lv none = is_vector(g, n) && !n->by_ends
+                      ? LLVMBuildNot(l->b, host_any(h, n->x), "")
+                      : none_by_ends(h, g, n);
+        empty = both(l, empty, none);
+    }
+    return empty;
+}
+
+/* The body for a step in which all lanes of all masks are in, or none is. */
+static void
+emit_uniform(Host *h, Group *g, const Masks *m, bool in)
+{
+    Ll *l = h->l;
+    Node kept[MAX_MASKS];
+    for (int i = 0; i < m->n; i++) {
+        Node *n = m->at[i];
+        Lt vec = ll_vec(l->i1, g->lanes);
+        kept[i] = *n;
+        n->vec = in ? LLVMConstAllOnes(vec) : LLVMConstNull(vec);
+        n->x = is_vector(g, n) ? n->vec : LLVMConstInt(l->i1, in, false);
+        n->is_early = true;
+    }
+    emit_body(h, g);
+    for (int i = 0; i < m->n; i++)
+        *m->at[i] = kept[i];
+}
+
+/* May whole steps be masked out? A block of two steps has one that is in, or another block would do. */
+static bool
+has_empty_steps(const Group *g)
+{
+    return g->shape[g->vec] > 2 * g->lanes;
+}
+
+/* The body of the innermost loop. Where it has masks, it stands there for steps whose lanes are all in,
+ * with plain loads and stores (and selects by the masks gone), for those in which none is, where loads
+ * and stores are gone as well, and for the others. */
 static void
 emit_step(Host *h, Group *g)
 {
@@ -430,22 +496,19 @@ emit_step(Host *h, Group *g)
     for (int i = 0; i < g->list.n; i++)
         if (g->list.at[i]->is_early)
             emit_node(h, g, g->list.at[i]);
-    LLVMBasicBlockRef fast = ll_block(l, "full"), slow = ll_block(l, "part"),
+    LLVMBasicBlockRef full = ll_block(l, "full"), rest = ll_block(l, "rest"),
                       after = ll_block(l, "next");
-    ll_if(l, all_full(h, g, &m), fast, slow);
-    Node kept[MAX_MASKS];
-    for (int i = 0; i < m.n; i++) {
-        Node *n = m.at[i];
-        kept[i] = *n;
-        n->vec = LLVMConstAllOnes(ll_vec(l->i1, g->lanes));
-        n->x = is_vector(g, n) ? n->vec : LLVMConstAllOnes(l->i1);
-        n->is_early = true;
-    }
-    emit_body(h, g);
+    ll_if(l, all_full(h, g, &m), full, rest);
+    emit_uniform(h, g, &m, true);
     LLVMBuildBr(l->b, after);
-    LLVMPositionBuilderAtEnd(l->b, slow);
-    for (int i = 0; i < m.n; i++)
-        *m.at[i] = kept[i];
+    LLVMPositionBuilderAtEnd(l->b, rest);
+    if (has_empty_steps(g)) {
+        LLVMBasicBlockRef none = ll_block(l, "none"), part = ll_block(l, "part");
+        ll_if(l, all_empty(h, g, &m), none, part);
+        emit_uniform(h, g, &m, false);
+        LLVMBuildBr(l->b, after);
+        LLVMPositionBuilderAtEnd(l->b, part);
+    }
     emit_body(h, g);
     ll_jump(l, after);
 }
