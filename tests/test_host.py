@@ -165,6 +165,16 @@ def test_floats_become_integers_by_vectors() -> None:
 
 
 @pytest.mark.skipif(not LESSER, reason="names CPUs of x86-64")
+def test_nests_end_where_their_masks_do() -> None:
+    """One element behind the end is combined, so the end is at most one before the last."""
+    text = upper_half(HERE / "host/ends_of_masks.tir")
+    code = tirc("-m", "x86-64-v3", "tile,host,llir", "-", text=text).stdout
+    assert re.search(r"@llvm\.umin\.i64\(i64 %\d+, i64 1023\)", code), code
+    ends = re.findall(r"icmp u[lg]t i64 %\d+, (%?)\d+", code)
+    assert ends.count("%") == 3, code
+
+
+@pytest.mark.skipif(not LESSER, reason="names CPUs of x86-64")
 def test_tails_are_words_under_a_mask() -> None:
     """AVX2 masks words; what is left of halves is one by one."""
     text = upper_half(HERE / "host/ends_of_masks.tir")

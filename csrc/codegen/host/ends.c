@@ -34,9 +34,8 @@ scalar_at(Host *h, const Val *v, const Block *scope, int depth)
     return cg_elementwise(h->l, o, x);
 }
 
-/* min(max(end, 1), n), at this place; NULL where a part of it cannot be known. One is computed at least. */
-static Lv
-count_of(Host *h, const AffSum *end, const Block *scope, int n)
+Lv
+host_count_of(Host *h, const AffSum *end, const Block *scope, int n)
 {
     Ll *l = h->l;
     Lv sum = ll_i64(l, end->c);
@@ -62,7 +61,8 @@ seen_of(Host *h, const Val *v, int dim, int n)
 {
     AffSum end;
     const Block *scope;
-    return rows_end(h->f, v, dim, &end, &scope) ? count_of(h, &end, scope, n) : NULL;
+    return rows_end(h->f, v, dim, &end, &scope) ? host_count_of(h, &end, scope, n)
+                                                : NULL;
 }
 
 /* Is v 0 from *end of dim on, as its load is masked? */
@@ -98,5 +98,5 @@ host_find_ends(Host *h, Product *p)
     AffSum a, b;
     if (zero_end(h, arg(o, 0), rank - 1, &a) && zero_end(h, arg(o, 1), rank - 2, &b) &&
         aff_is_same(&a, &b))
-        p->k = count_of(h, &a, o->block, sides.k);
+        p->k = host_count_of(h, &a, o->block, sides.k);
 }

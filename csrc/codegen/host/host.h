@@ -218,7 +218,7 @@ struct Group {
     VEC(Root) roots;
     bool
         is_turned; /* its one root is a matrix whose columns are consecutive: it goes along them */
-    Lv end; /* of the one root that has one */
+    Lv end; /* of the one root that has one, or of all: behind.c */
     int end_dim;
     int side; /* so many vectors at a time are turned (turn.c); 0: none are */
     int n_rows; /* a root by panels wants so many rows at a time: of the last dim but one */
@@ -271,6 +271,14 @@ struct Node {
 };
 
 void host_emit_group(Host *h, Group *g);
+
+/* ---- ends.c ------------------------------------------------------------------------------- */
+/* min(max(end, 1), n), at this place; NULL where a part of it cannot be known. One is computed at least. */
+Lv host_count_of(Host *h, const AffSum *end, const Block *scope, int n);
+
+/* ---- behind.c ----------------------------------------------------------------------------- */
+/* g->end, where nobody sees what the innermost loop does behind it; NULL: it goes through all of its block. */
+void host_find_end(Host *h, Group *g);
 
 /* ---- ahead.c ------------------------------------------------------------------------------ */
 /* A vector of a load begins at p, maybe one whose next block is fetched. */

@@ -473,7 +473,7 @@ emit_uniform(Host *h, Group *g, const Masks *m, bool in)
 static bool
 has_empty_steps(const Group *g)
 {
-    return g->shape[g->vec] > 2 * g->lanes;
+    return g->shape[g->vec] > 2 * g->lanes && (!g->end || g->end_dim != g->vec);
 }
 
 /* The body of the innermost loop. Where it has masks, it stands there for steps whose lanes are all in,
@@ -614,6 +614,7 @@ host_emit_group(Host *h, Group *g)
 {
     choose_destinations(h, g);
     host_build_nodes(h, g);
+    host_find_end(h, g);
     emit_level(h, g, 0);
     for (int i = 0; i < g->roots.n; i++) {
         Root *r = &g->roots.at[i];
