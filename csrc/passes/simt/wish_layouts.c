@@ -725,8 +725,9 @@ atomic_wish(Wishes *s, const Op *o)
     return run < LINE && run < run_bytes(best, dim, bytes) ? best : w->layout;
 }
 
-/* Where scattered pointers lie, or the data, unless a warp's access would then cover less
- * than a sector in a row and the coalesced layout covers more. */
+/* Where scattered pointers lie, or the data, unless that gives way, or a warp's access would then cover less
+ * than a sector in a row and the coalesced layout covers more. A row that is broadcast and stored has the
+ * load's layout, in which each thread stores one column, element by element. */
 static const Layout *
 store_layout(Wishes *s, const Op *o)
 {
@@ -737,7 +738,7 @@ store_layout(Wishes *s, const Op *o)
     if (op_mask_at(o) < 2) /* no data */
         return best;
     const Wish *v = wish(s, arg(o, 1));
-    if (v->layout == &layouts_any || v->layout == best)
+    if (v->layout == &layouts_any || v->gives_way)
         return best;
     int dim = facts_fastest_dim(s->facts, o), bytes = pointee_bytes(arg(o, 0)->type);
     int run = run_bytes(v->layout, dim, bytes);
