@@ -637,6 +637,16 @@ affine_span(const Affine *a, const Type *t, int64_t *span)
     return true;
 }
 
+int64_t
+affine_low(const Affine *a, const Type *t)
+{
+    int64_t low = a->base.c;
+    for (int d = 0; d < t->rank; d++)
+        if (t->shape[d] > 1)
+            low += MIN(a->stride[d].c, 0) * (t->shape[d] - 1);
+    return low;
+}
+
 bool
 affine_is_beside(const Affine *x, const Affine *y)
 {

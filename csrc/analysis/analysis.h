@@ -130,6 +130,8 @@ bool aff_is_same(const AffSum *x, const AffSum *y);
 bool affine_const_stride(const Affine *a, int dim, int64_t *c);
 /* Elements from the first of a block of type t to its last; false: not a constant. */
 bool affine_span(const Affine *a, const Type *t, int64_t *span);
+/* The least of base.c + what the strides add, of a block that has an affine_span. */
+int64_t affine_low(const Affine *a, const Type *t);
 /* Do x and y start a constant apart, y->base.c - x->base.c? */
 bool affine_is_beside(const Affine *x, const Affine *y);
 /* Do x and y, of blocks of type t, go through the same elements in the same order? */

@@ -32,7 +32,7 @@ static bool
 is_apart(const Func *f, const Val *from, const Val *to)
 {
     Affine x, y;
-    int64_t span_x, span_y, low_x, low_y;
+    int64_t span_x, span_y;
     if (!affine_of(f, from, &x) || !affine_of(f, to, &y) ||
         from->type->elem != to->type->elem)
         return false;
@@ -43,13 +43,7 @@ is_apart(const Func *f, const Val *from, const Val *to)
     if (!affine_is_beside(&x, &y) || !affine_span(&x, from->type, &span_x) ||
         !affine_span(&y, to->type, &span_y))
         return false;
-    low_x = x.base.c, low_y = y.base.c;
-    for (int d = 0; d < from->type->rank; d++)
-        if (from->type->shape[d] > 1)
-            low_x += MIN(x.stride[d].c, 0) * (from->type->shape[d] - 1);
-    for (int d = 0; d < to->type->rank; d++)
-        if (to->type->shape[d] > 1)
-            low_y += MIN(y.stride[d].c, 0) * (to->type->shape[d] - 1);
+    int64_t low_x = affine_low(&x, from->type), low_y = affine_low(&y, to->type);
     return low_x + span_x <= low_y || low_y + span_y <= low_x;
 }
 

@@ -32,6 +32,10 @@
  */
 #include "passes/passes.h"
 
+#include <stdlib.h>
+
+enum { MAX_PLAIN = 8 }; /* ops between a load and a store, one behind the other */
+
 typedef struct Access {
     const Op *op;
     const Val *root; /* the argument its pointers are made of; NULL: not known */
@@ -45,6 +49,7 @@ typedef struct Order {
     Map place;        /* op -> where it stood in pending when it was added, + 1 */
     int n_barriers;   /* met so far: each begins a new array of pending */
     FactTable *facts;
+    Map affine; /* block of pointers -> Affine; without a pointer: it is none */
 } Order;
 
 static bool
@@ -57,6 +62,81 @@ static bool
 is_block(const Op *o)
 {
     return arg(o, 0)->type->rank;
+}
+
+/* Is all that is made of v, in the layout that it has, the data of stores? Threads that hold a copy store nothing,
+ * so they may have read whatever. */
+static bool
+is_only_stored(const Val *v, int depth)
+{
+    for (const Use *u = v->uses; u; u = u->next) {
+        const Op *o = u->user;
+        bool is_plain = op_has(o, OPF_ELEM) && op_has(o, OPF_PURE) && o->n_results == 1;
+        if (o->op == OP_STORE ? u != &o->args[1]
+                              : !is_plain || !depth ||
+                                    !is_only_stored(result(o, 0), depth - 1))
+            return false;
+    }
+    return true;
+}
+
+/* Where the block of pointers v lies, if that is a sum; found once. */
+static const Affine *
+place_of(Order *s, const Val *v)
+{
+    Affine *a = map_get(&s->affine, v, 0);
+    if (a)
+        return a->pointer ? a : NULL;
+    AffineWraps none = {.n = MAX_WRAPS}; /* no remainders */
+    a = NEW(s->f->c->arena, Affine);
+    if (!affine_deep(v, a, &none) || a->origin)
+        a->pointer = NULL;
+    map_put(&s->affine, v, 0, a);
+    return a->pointer ? a : NULL;
+}
+
+/* What v differs by from one iteration to another is a multiple of this; 0: it does not differ. */
+static int64_t
+step_of(const Val *v)
+{
+    const Op *o = v ? v->block->owner : NULL;
+    int64_t step;
+    if (!o)
+        return v ? 0 : 1;
+    bool is_counter = o->op == OP_FOR && v == o->regions[0]->args[0];
+    return is_counter && ir_const_as_int(arg(o, 2), &step) ? llabs(step) : 1;
+}
+
+/* The same of a sum. */
+static int64_t
+common_step(const AffSum *sum)
+{
+    int64_t step = 0;
+    for (int i = 0; i < sum->n; i++) {
+        const AffTerm *t = &sum->term[i];
+        int64_t a = step_of(t->a), b = step_of(t->b);
+        bool is_still = !a && (!t->b || !b);
+        for (int64_t x = is_still ? 0 : llabs(t->factor) * (t->b ? 1 : a), rest; x; x = rest)
+            rest = step % x, step = x;
+    }
+    return step;
+}
+
+/* Have the blocks of pointers x and y no element in common, whatever the iterations of both? */
+static bool
+is_apart(Order *s, const Val *x, const Val *y)
+{
+    const Affine *a = place_of(s, x), *b = place_of(s, y);
+    int64_t span_a, span_b;
+    if (!a || !b || !affine_is_beside(a, b) || !affine_span(a, x->type, &span_a) ||
+        !affine_span(b, y->type, &span_b))
+        return false;
+    int64_t gap = affine_low(b, y->type) - affine_low(a, x->type),
+            step = common_step(&a->base);
+    if (!step)
+        return gap >= span_a || -gap >= span_b;
+    gap = (gap % step + step) % step;
+    return gap >= span_a && step - gap >= span_b;
 }
 
 static bool
@@ -106,13 +186,16 @@ is_ordered(const Op *a, const Op *o)
 
 /* One reads what the other writes, and not in one thread. */
 static bool
-meets(const Access *a, const Op *o, const Val *root)
+meets(Order *s, const Access *a, const Op *o, const Val *root)
 {
     bool reads = a->op->op == OP_LOAD || o->op == OP_LOAD;
     bool writes = a->op->op != OP_LOAD || o->op != OP_LOAD;
     if (!root || a->root != root || !reads || !writes)
         return false;
-    return arg(a->op, 0) != arg(o, 0) || !is_held_once(arg(o, 0)->type);
+    if (arg(a->op, 0) != arg(o, 0))
+        return !is_apart(s, arg(a->op, 0), arg(o, 0));
+    const Op *load = o->op == OP_LOAD ? o : a->op;
+    return !is_held_once(arg(o, 0)->type) && !is_only_stored(result(load, 0), MAX_PLAIN);
 }
 
 typedef enum Conflict {
@@ -122,14 +205,14 @@ typedef enum Conflict {
 } Conflict;
 
 static Conflict
-conflicts(const Order *s, const Op *o)
+conflicts(Order *s, const Op *o)
 {
     Conflict worst = CONFLICT_NONE;
     const Val *root = pointer_root(s->f, arg(o, 0));
     for (int i = 0; i < s->pending.n; i++) {
         const Access *a = &s->pending.at[i];
         bool is_held = !a->is_over && is_ordered(a->op, o);
-        if (meets(a, o, root) || (is_held && !releases(o)))
+        if (meets(s, a, o, root) || (is_held && !releases(o)))
             return CONFLICT_ORDER;
         if (is_held)
             worst = CONFLICT_RELEASE;
@@ -138,7 +221,7 @@ conflicts(const Order *s, const Op *o)
 }
 
 static bool
-conflicts_inside(const Order *s, const Block *b)
+conflicts_inside(Order *s, const Block *b)
 {
     for (const Op *o = b->first; o; o = o->next) {
         if (o->op == OP_BARRIER)
@@ -317,6 +400,6 @@ order_block(Order *s, Block *b)
 void
 pass_order_memory(Func *f)
 {
-    Order s = {.f = f, .place = {.a = f->c->arena}, .facts = facts_new(f)};
+    Order s = {.f = f, .place = {.a = f->c->arena}, .affine = {.a = f->c->arena}, .facts = facts_new(f)};
     order_block(&s, f->body);
 }
