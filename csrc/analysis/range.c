@@ -116,8 +116,8 @@ range_rem(const Type *t, Answer x, Answer y)
 {
     Answer all = range_of_type(t);
     int64_t limit = INT64_MAX; /* of the magnitude */
-    if (y.lo >= 1 && !is_open(t, y))
-        limit = y.hi - 1;
+    if (!is_open(t, y) && y.lo > INT64_MIN) /* by 0 it is 0 */
+        limit = MAX(MAX(y.hi, -y.lo) - 1, 0);
     if (x.lo >= 0)
         return range(0, MIN(x.hi, limit));
     if (limit == INT64_MAX)

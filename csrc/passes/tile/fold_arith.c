@@ -126,13 +126,34 @@ power_of_two(const Val *v)
     return k;
 }
 
+static bool
+fits_i32(Fold *w, const Val *v, int64_t least)
+{
+    int64_t lo, hi;
+    facts_range(w->facts, v, &lo, &hi);
+    return lo >= least && hi <= INT32_MAX;
+}
+
+/* Of 64-bit numbers that fit in 32 bits, which divides several times as fast. MIN / -1 would not fit. */
+static Val *
+narrow_div(Fold *w, const Op *o, Val *x, Val *y)
+{
+    if (x->type->elem != E_I64 || !fits_i32(w, x, INT32_MIN + 1) ||
+        !fits_i32(w, y, INT32_MIN))
+        return NULL;
+    const Type *t = ty_with_elem(w->f->c, x->type, E_I32);
+    Val *a = ir_op1(&w->b, OP_CAST, 1, &x, t), *b = ir_op1(&w->b, OP_CAST, 1, &y, t),
+        *r = bin(w, o->op, a, b);
+    return ir_op1(&w->b, OP_CAST, 1, &r, x->type);
+}
+
 static Val *
 int_div(Fold *w, const Op *o, Val *x, Val *y)
 {
     int64_t lo, hi, c;
     bool is_div = o->op == OP_DIV;
     if (!is_int_const(y, &c))
-        return NULL;
+        return narrow_div(w, o, x, y);
     if (c == 1)
         return is_div ? x : fold_const(w, x->type, 0);
     facts_range(w->facts, x, &lo, &hi);
