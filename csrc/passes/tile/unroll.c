@@ -12,8 +12,8 @@
  * With constant bounds %mid is a constant, and fold drops a rest that never runs and inlines
  * a loop that runs once: that is what full unrolling is.
  *
- * Loops of the second kind have constant bounds, no loop or dot inside and no hint of the
- * user's. Their loads are on their way together then; a small `if` between them (Welford's
+ * Loops of the second kind have constant bounds, or bounds a constant apart as those of a group of heads, no loop or
+ * dot inside and no hint of the user's. Their loads are on their way together then; a small `if` between them (Welford's
  * first step) is computed on both sides, since loads do not pass a branch. So may sums have any
  * bounds, where the launch has too few programs to fill memory's queue by one iteration each; the
  * rest keeps {unroll=1}, for which no assembler copies it.
@@ -116,6 +116,44 @@ copies_in_flight(const Op *o)
     return k > 1 && k * count_ops(b) <= FEW_OPS ? k : 0;
 }
 
+/* to - from, where that is a constant. */
+static bool
+distance(const Val *from, const Val *to, int64_t *d)
+{
+    AffineWraps none = {.n = MAX_WRAPS}; /* no remainders */
+    Affine x, y;
+    if (!affine_deep(from, &x, &none) || !affine_deep(to, &y, &none) ||
+        !affine_is_beside(&x, &y))
+        return false;
+    *d = y.base.c - x.base.c;
+    return true;
+}
+
+/* From lb to lb + a constant, or to the end of a row if that is less: so many trips at most; 0: not known. */
+static int64_t
+most_trips(const Op *o, int64_t step)
+{
+    const Val *lb = arg(o, 0), *ub = arg(o, 1);
+    bool is_least = ub->def && ub->def->op == OP_MIN;
+    int64_t d;
+    for (int i = 0; i < (is_least ? 2 : 1); i++)
+        if (distance(lb, is_least ? arg(ub->def, i) : ub, &d) && d > 0)
+            return (d + step - 1) / step;
+    return 0;
+}
+
+/* All trips of a loop of few, whose number is not known. */
+static int
+copies_of_few(const Op *o)
+{
+    const Block *b = o->regions[0];
+    int64_t step;
+    if (!ir_const_as_int(arg(o, 2), &step) || step <= 0 || !is_plain(b))
+        return 0;
+    int64_t n = most_trips(o, step);
+    return n > 1 && n <= FEW_TRIPS && n * count_ops(b) <= FEW_OPS ? (int)n : 0;
+}
+
 /* How many copies of a body are better than one though nobody asks; 0: none. */
 static int
 wanted_copies(const Op *o)
@@ -123,8 +161,10 @@ wanted_copies(const Op *o)
     int64_t lb, ub, step;
     if (ir_attr(o, ATTR_STAGES))
         return 0;
-    if (!ir_const_as_int(arg(o, 0), &lb) || !ir_const_as_int(arg(o, 1), &ub))
-        return copies_in_flight(o);
+    if (!ir_const_as_int(arg(o, 0), &lb) || !ir_const_as_int(arg(o, 1), &ub)) {
+        int few = copies_of_few(o);
+        return few ? few : copies_in_flight(o);
+    }
     if (!ir_const_as_int(arg(o, 2), &step) || step <= 0 || ub <= lb)
         return 0;
     uint64_t way = (uint64_t)ub - (uint64_t)lb - 1, n = way / (uint64_t)step + 1;
