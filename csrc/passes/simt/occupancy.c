@@ -82,6 +82,13 @@ is_dot(const Op *o)
     return o->op == OP_DOT || o->op == OP_MMA_START;
 }
 
+/* Across threads, through shared memory. */
+static bool
+is_exchange(const Op *o)
+{
+    return op_has(o, OPF_SCRATCH);
+}
+
 static bool
 is_loop_of_loads(const Op *o)
 {
@@ -91,6 +98,14 @@ is_loop_of_loads(const Op *o)
         if (holds(o->regions[r], is_block_load))
             return true;
     return false;
+}
+
+/* Does it wait for other threads in each iteration, while none of its loads is in flight? */
+static bool
+is_loop_of_sums(const Op *o)
+{
+    return is_loop_of_loads(o) &&
+           holds(o->regions[o->n_regions - 1], is_exchange);
 }
 
 /* Do roles? Then the assembler must know how many each thread begins with. */
@@ -246,7 +261,7 @@ blocks_of_loops(const Chip *chip, Func *f, int64_t threads)
     int64_t enough = ROOMY_THREADS, n = MOST_BLOCKS,
             most = most_blocks(chip, threads,
                                scheduled_words(f, NULL) + FEW_ADDRESS_WORDS);
-    if (n_loops > 1 && threads >= MANY_THREADS)
+    if ((n_loops > 1 || holds(f->body, is_loop_of_sums)) && threads >= MANY_THREADS)
         return MAX(MIN(most, MIN(n_loops + 1, MOST_PHASES)), 1);
     EACH_OP(o, f->body)
         if (is_loop_of_loads(o)) {
