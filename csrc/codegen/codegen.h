@@ -40,6 +40,8 @@ typedef struct ScalarOps {
     /* Inline assembly with pack 1, on scalars or vectors of the registers, in a region: its
      * results. */
     void (*assembly)(Ll *l, const Op *o, Lv *x, Lv *out);
+    /* Of narrow floats in storage form, rounded once; NULL: by way of float. May be NULL itself. */
+    Lv (*narrow)(Ll *l, OpCode op, Elem e, Lv *x);
 } ScalarOps;
 
 struct Ll {

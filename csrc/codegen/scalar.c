@@ -305,7 +305,9 @@ float_op(Ll *l, OpCode op, Elem e, Lv *x, int n, bool has_one_use)
                           : LLVMBuildAnd(l->b, as_int, same_int(as_int, sign - 1), "");
     if (op == OP_FMA)
         return narrow_fma(l, e, x);
-    Lv y[3];
+    Lv y[3], own = l->ops && l->ops->narrow ? l->ops->narrow(l, op, e, x) : NULL;
+    if (own)
+        return own;
     for (int i = 0; i < n; i++)
         y[i] = cast_narrow_to_float(l, e, x[i]);
     bool kept = l->contract;
