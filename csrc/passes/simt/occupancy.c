@@ -82,11 +82,11 @@ is_dot(const Op *o)
     return o->op == OP_DOT || o->op == OP_MMA_START;
 }
 
-/* Across threads, through shared memory. */
+/* Across warps, which wait for each other. */
 static bool
 is_exchange(const Op *o)
 {
-    return op_has(o, OPF_SCRATCH);
+    return o->place && o->place->bytes;
 }
 
 static bool
@@ -171,7 +171,8 @@ is_heavy(const Op *o)
             gpu_element_cost(o) > 1);
 }
 
-/* By registers; *enough: the threads of a multiprocessor beyond which nothing is gained. */
+/* By registers; *enough: the threads of a multiprocessor beyond which nothing is gained. While blocks wait for
+ * threads of their own in each iteration, others load. */
 static int64_t
 blocks_of_loop(const Chip *chip, const Func *f, const Op *loop, int64_t threads,
                int64_t *enough)
@@ -183,9 +184,10 @@ blocks_of_loop(const Chip *chip, const Func *f, const Op *loop, int64_t threads,
         n = chip_blocks_by_registers((int)threads, words + loaded + SPARE_WORDS);
     if (!holds(body, is_heavy))
         return n;
-    if (bytes * ROOMY_THREADS < bytes_in_flight(chip))
+    bool waits = holds(f->body, is_loop_of_sums);
+    if (waits || bytes * ROOMY_THREADS < bytes_in_flight(chip))
         *enough = chip->threads;
-    if (bytes * MIN(n * threads, *enough) < bytes_in_flight(chip))
+    if (waits || bytes * MIN(n * threads, *enough) < bytes_in_flight(chip))
         n = MAX(n, most_blocks(chip, threads, words));
     return n;
 }
@@ -261,7 +263,7 @@ blocks_of_loops(const Chip *chip, Func *f, int64_t threads)
     int64_t enough = ROOMY_THREADS, n = MOST_BLOCKS,
             most = most_blocks(chip, threads,
                                scheduled_words(f, NULL) + FEW_ADDRESS_WORDS);
-    if ((n_loops > 1 || holds(f->body, is_loop_of_sums)) && threads >= MANY_THREADS)
+    if (n_loops > 1 && threads >= MANY_THREADS)
         return MAX(MIN(most, MIN(n_loops + 1, MOST_PHASES)), 1);
     EACH_OP(o, f->body)
         if (is_loop_of_loads(o)) {
