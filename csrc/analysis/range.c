@@ -115,7 +115,7 @@ static Answer
 range_rem(const Type *t, Answer x, Answer y)
 {
     Answer all = range_of_type(t);
-    int64_t limit = INT64_MAX; /* of the magnitude */
+    int64_t limit = INT64_MAX;              /* of the magnitude */
     if (!is_open(t, y) && y.lo > INT64_MIN) /* by 0 it is 0 */
         limit = MAX(MAX(y.hi, -y.lo) - 1, 0);
     if (x.lo >= 0)

@@ -148,9 +148,12 @@ ptx_narrow(Ll *l, OpCode op, Elem e, Lv *x)
     if (e != E_BF16 || l->c->opt.target.sm < 90)
         return NULL;
     switch (op) {
-    case OP_ADD: return ll_asm(l, l->i16, "add.rn.bf16 $0, $1, $2;", "=h,h,h", x, 2, false);
-    case OP_SUB: return ll_asm(l, l->i16, "sub.rn.bf16 $0, $1, $2;", "=h,h,h", x, 2, false);
-    case OP_MUL: return ll_asm(l, l->i16, "mul.rn.bf16 $0, $1, $2;", "=h,h,h", x, 2, false);
+    case OP_ADD:
+        return ll_asm(l, l->i16, "add.rn.bf16 $0, $1, $2;", "=h,h,h", x, 2, false);
+    case OP_SUB:
+        return ll_asm(l, l->i16, "sub.rn.bf16 $0, $1, $2;", "=h,h,h", x, 2, false);
+    case OP_MUL:
+        return ll_asm(l, l->i16, "mul.rn.bf16 $0, $1, $2;", "=h,h,h", x, 2, false);
     default: return NULL;
     }
 }
@@ -267,5 +270,5 @@ ptx_to_int(Ll *l, Elem to, Lv x)
     return LLVMBuildSelect(l->b, is_nan, LLVMConstNull(LLVMTypeOf(r)), r, "");
 }
 
-const ScalarOps ptx_scalar_ops = {ptx_math, ptx_to_float, ptx_from_float, ptx_to_int,
-                                  simt_assembly, ptx_narrow};
+const ScalarOps ptx_scalar_ops = {ptx_math,   ptx_to_float,  ptx_from_float,
+                                  ptx_to_int, simt_assembly, ptx_narrow};

@@ -72,9 +72,9 @@ is_only_stored(const Val *v, int depth)
     for (const Use *u = v->uses; u; u = u->next) {
         const Op *o = u->user;
         bool is_plain = op_has(o, OPF_ELEM) && op_has(o, OPF_PURE) && o->n_results == 1;
-        if (o->op == OP_STORE ? u != &o->args[1]
-                              : !is_plain || !depth ||
-                                    !is_only_stored(result(o, 0), depth - 1))
+        if (o->op == OP_STORE
+                ? u != &o->args[1]
+                : !is_plain || !depth || !is_only_stored(result(o, 0), depth - 1))
             return false;
     }
     return true;
@@ -107,6 +107,17 @@ step_of(const Val *v)
     return is_counter && ir_const_as_int(arg(o, 2), &step) ? llabs(step) : 1;
 }
 
+static int64_t
+common_divisor(int64_t a, int64_t b)
+{
+    while (b) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
 /* The same of a sum. */
 static int64_t
 common_step(const AffSum *sum)
@@ -114,10 +125,9 @@ common_step(const AffSum *sum)
     int64_t step = 0;
     for (int i = 0; i < sum->n; i++) {
         const AffTerm *t = &sum->term[i];
-        int64_t a = step_of(t->a), b = step_of(t->b);
-        bool is_still = !a && (!t->b || !b);
-        for (int64_t x = is_still ? 0 : llabs(t->factor) * (t->b ? 1 : a), rest; x; x = rest)
-            rest = step % x, step = x;
+        int64_t a = step_of(t->a), b = step_of(t->b), factor = llabs(t->factor);
+        if (a || (t->b && b))
+            step = common_divisor(step, t->b ? factor : factor * a);
     }
     return step;
 }
@@ -195,7 +205,8 @@ meets(Order *s, const Access *a, const Op *o, const Val *root)
     if (arg(a->op, 0) != arg(o, 0))
         return !is_apart(s, arg(a->op, 0), arg(o, 0));
     const Op *load = o->op == OP_LOAD ? o : a->op;
-    return !is_held_once(arg(o, 0)->type) && !is_only_stored(result(load, 0), MAX_PLAIN);
+    return !is_held_once(arg(o, 0)->type) &&
+           !is_only_stored(result(load, 0), MAX_PLAIN);
 }
 
 typedef enum Conflict {
@@ -400,6 +411,9 @@ order_block(Order *s, Block *b)
 void
 pass_order_memory(Func *f)
 {
-    Order s = {.f = f, .place = {.a = f->c->arena}, .affine = {.a = f->c->arena}, .facts = facts_new(f)};
+    Order s = {.f = f,
+               .place = {.a = f->c->arena},
+               .affine = {.a = f->c->arena},
+               .facts = facts_new(f)};
     order_block(&s, f->body);
 }
