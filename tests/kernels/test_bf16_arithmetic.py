@@ -1,4 +1,4 @@
-"""Arithmetic of bfloat16: one instruction where the chip has it, and the results of float."""
+"""Arithmetic of bfloat16: one instruction where the chip has it, rounded as by float."""
 
 import numpy as np
 import pytest
