@@ -560,6 +560,42 @@ def test_code_of_matmul(tile):
     assert "ld.shared" not in loop and "st.shared" not in loop
 
 
+@triton.jit
+def gathered_kernel(q_ptr, k_ptr, rows_ptr, out_ptr, n, D: tl.constexpr, N: tl.constexpr):
+    m, d, r = tl.arange(0, 16), tl.arange(0, D), tl.arange(0, N)
+    q = tl.load(q_ptr + m[:, None] * D + d[None, :])
+    acc = tl.zeros((16, N), dtype=tl.float32)
+    for i in range(0, n, N):
+        row = tl.load(rows_ptr + i + r, mask=i + r < n, other=0)
+        k = tl.load(k_ptr + row[None, :] * D + d[:, None], mask=(i + r < n)[None, :], other=0.0)
+        acc += tl.exp(tl.dot(q, k))
+    tl.store(out_ptr + m[:, None] * N + r[None, :], acc)
+
+
+def test_gathered_rows(device, rng):
+    """Rows' numbers go to other lanes by shuffles, over which reads of slots may wait until the dot wants them."""
+    q, k = (rng.standard_normal((n, 256), dtype=np.float32) / 16 for n in (16, 90))
+    q, k = q.astype(np.float16), k.astype(np.float16)
+    rows = rng.integers(0, 90, 75, dtype=np.int32)
+    out = device.poison((16, 32), np.float32)
+    gathered_kernel[(1,)](
+        device.put(q), device.put(k), device.put(rows), out, 75, D=256, N=32
+    )
+    each = np.exp(q.astype(np.float32) @ k[rows].astype(np.float32).T)
+    want = np.concatenate([each, np.ones((16, 21))], 1).reshape(16, 3, 32).sum(1)
+    np.testing.assert_allclose(device.get(out), want, rtol=2e-3)
+
+
+def test_reads_wait_for_the_dot():
+    signature = ["*fp16:16", "*fp16:16", "*i32:16", "*fp32:16", "i32"]
+    ptx = gathered_kernel.compile(
+        *signature, target="cuda:sm_80", D=512, N=32, num_warps=4, num_stages=2
+    ).asm["ptx"]
+    loop = last_loop(ptx)
+    assert loop.count("ldmatrix") == 16
+    assert loop[: loop.index("cp.async.c")].count("ldmatrix") <= 2
+
+
 @pytest.mark.parametrize("dtype", ["fp16", "i8"])
 def test_code_with_registers(dtype):
     """sm_75: loads, then products, then stores into the other slot; one barrier."""

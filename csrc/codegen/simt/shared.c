@@ -308,7 +308,8 @@ takes_place_of(const Op *o, const Op *slots)
 }
 
 /* Is the slot that o reads still what it was when `user` asks? A copy or store in
- * between goes elsewhere, or threads would race, unless a barrier stands before it. */
+ * between goes elsewhere, or threads would race, unless a barrier stands before it: what moves elements by
+ * shuffles has no place and no barrier. */
 static bool
 stays_until(const Op *o, const Op *user)
 {
@@ -322,8 +323,7 @@ stays_until(const Op *o, const Op *user)
             return false;
         if (o->op == OP_ASYNC_COPY)
             continue;
-        barrier = barrier || o->op == OP_BARRIER || o->op == OP_CONVERT ||
-                  o->op == OP_GATHER || o->op == OP_HISTOGRAM || o->op == OP_DOT ||
+        barrier = barrier || o->op == OP_BARRIER || o->op == OP_DOT || o->place ||
                   op_has(o, OPF_WRITES | OPF_STAYS);
     }
     return true;
