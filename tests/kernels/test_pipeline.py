@@ -561,29 +561,52 @@ def test_code_of_matmul(tile):
 
 
 @triton.jit
-def gathered_kernel(q_ptr, k_ptr, rows_ptr, out_ptr, n, D: tl.constexpr, N: tl.constexpr):
+def gathered_kernel(
+    q_ptr, k_ptr, rows_ptr, out_ptr, n, D: tl.constexpr, N: tl.constexpr
+):
     m, d, r = tl.arange(0, 16), tl.arange(0, D), tl.arange(0, N)
     q = tl.load(q_ptr + m[:, None] * D + d[None, :])
     acc = tl.zeros((16, N), dtype=tl.float32)
     for i in range(0, n, N):
         row = tl.load(rows_ptr + i + r, mask=i + r < n, other=0)
-        k = tl.load(k_ptr + row[None, :] * D + d[:, None], mask=(i + r < n)[None, :], other=0.0)
+        k = tl.load(
+            k_ptr + row[None, :] * D + d[:, None], mask=(i + r < n)[None, :], other=0.0
+        )
         acc += tl.exp(tl.dot(q, k))
     tl.store(out_ptr + m[:, None] * N + r[None, :], acc)
 
 
-def test_gathered_rows(device, rng):
-    """Rows' numbers go to other lanes by shuffles, over which reads of slots may wait until the dot wants them."""
-    q, k = (rng.standard_normal((n, 256), dtype=np.float32) / 16 for n in (16, 90))
+@pytest.mark.parametrize(
+    ("n", "D", "N", "stages"), [(75, 256, 32, 2), (150, 512, 64, 2), (280, 256, 64, 4)]
+)
+def test_gathered_rows(device, rng, n, D, N, stages):
+    """Rows' numbers go to other lanes by shuffles, over which reads of slots may wait
+    until the dot wants them. The larger blocks leave room for one program, and for two
+    with a slot less."""
+    q, k = (rng.standard_normal((m, D), dtype=np.float32) / 16 for m in (16, 90))
     q, k = q.astype(np.float16), k.astype(np.float16)
-    rows = rng.integers(0, 90, 75, dtype=np.int32)
-    out = device.poison((16, 32), np.float32)
+    rows = rng.integers(0, 90, n, dtype=np.int32)
+    out = device.poison((16, N), np.float32)
     gathered_kernel[(1,)](
-        device.put(q), device.put(k), device.put(rows), out, 75, D=256, N=32
-    )
+        device.put(q), device.put(k), device.put(rows), out, n,
+        D=D, N=N, num_stages=stages, num_warps=2,
+    )  # fmt: skip
+    rest = np.ones((16, -n % N), np.float32)
     each = np.exp(q.astype(np.float32) @ k[rows].astype(np.float32).T)
-    want = np.concatenate([each, np.ones((16, 21))], 1).reshape(16, 3, 32).sum(1)
+    want = np.concatenate([each, rest], 1).reshape(16, -1, N).sum(1)
     np.testing.assert_allclose(device.get(out), want, rtol=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("D", "N", "stages", "slots"), [(256, 32, 2, 2), (512, 64, 2, 1), (256, 64, 4, 3)]
+)
+def test_slots_where_few_warps_fit(D, N, stages, slots):
+    signature = ["*fp16:16", "*fp16:16", "*i32:16", "*fp32:16", "i32"]
+    c = gathered_kernel.compile(
+        *signature, target="cuda:sm_90a", D=D, N=N, num_stages=stages, num_warps=2
+    )
+    assert (slots < stages) == ("into its own slot" in c.report)
+    assert f"smem<{slots} x f16[{D}, {N}]>" in c.asm["simt"]
 
 
 def test_reads_wait_for_the_dot():

@@ -52,12 +52,20 @@ typedef struct Pipe {
     bool *carried; /* by argument of the body: part of the slice */
     int ahead;     /* iterations between a copy and its use */
     int behind;    /* iterations whose products may still read their slots: 0, 1 */
+    bool is_late;  /* copies go into the iteration's own slots, behind its last read */
     int64_t step;  /* of the loop, a constant > 0; 0: not known */
     int64_t
         invariant; /* bytes of operands in shared memory that the loop does not change */
     int unit;      /* slots are counted in bytes of the largest, log2 */
     bool is_async; /* has the chip copies that pass registers by? */
 } Pipe;
+
+/* Slots of each stream. */
+static inline int
+pipe_slots(const Pipe *p)
+{
+    return p->ahead + 1 + p->behind - p->is_late;
+}
 
 /* pipeline_rewrite.c: makes the loop what the head of pipeline.c shows. */
 void pipeline_rewrite(Pipe *p);

@@ -51,11 +51,25 @@ pipeline_clone_load(Build *b, const Op *o, const Map *map, Val *pred, Val *other
     return result(n, 0);
 }
 
-/* One iteration of the slice, as map has its arguments. Loads happen only if pred. */
-static void
-clone_slice(Pipe *p, Build *b, Map *map, Val *pred)
+/* The last load of the slice, or the first op of the body. */
+static const Op *
+last_index(const Pipe *p)
 {
+    const Op *o = p->body->last;
+    while (o->prev && !(o->op == OP_LOAD && map_get(&p->slice, o, 0)))
+        o = o->prev;
+    return o;
+}
+
+/* One iteration of the slice, as map has its arguments. Loads happen only if pred. What no load of it wants
+ * stands in front of `late`, if there is one. */
+static void
+clone_slice(Pipe *p, Build *b, Map *map, Val *pred, Op *late)
+{
+    const Op *last = last_index(p);
     for (Op *o = p->body->first; o; o = o->next) {
+        if (late && o->prev == last)
+            b->before = late;
         if (!map_get(&p->slice, o, 0))
             continue;
         b->loc = o->loc;
@@ -70,9 +84,9 @@ clone_slice(Pipe *p, Build *b, Map *map, Val *pred)
 
 /* What one iteration wants, on its way: copies into `slot` and their commit, or loads. */
 static void
-issue(Pipe *p, Build *b, Map *map, Val *pred, Val *slot)
+issue(Pipe *p, Build *b, Map *map, Val *pred, Val *slot, Op *late)
 {
-    clone_slice(p, b, map, pred);
+    clone_slice(p, b, map, pred, late);
     for (int i = 0; i < p->n_streams && !p->is_async; i++) {
         const Op *o = p->stream[i].load;
         b->loc = o->loc;
@@ -329,7 +343,7 @@ allocate_slots(Pipe *p, Build *b)
         const Val *v = result(s->load, 0);
         if (s->is_carried)
             continue;
-        const Type *t = ty_smem(p->c, v->type, p->ahead + 1 + p->behind,
+        const Type *t = ty_smem(p->c, v->type, pipe_slots(p),
                                 pipeline_slot_layout(p->c, v, s->dim));
         b->loc = s->load->loc;
         s->smem = ir_op1(b, OP_SHARED_ALLOC, 0, NULL, t);
@@ -360,7 +374,7 @@ build_prologue(Pipe *p, Build *b, Ring *ring)
         /* As in the loop, i + stage is never computed: it might wrap. */
         PipeBound end = pipeline_bound(b, loop, p->step, stage);
         issue(p, b, &map, pipeline_is_inside(b, &end, lb),
-              stage ? ir_const_i32(b, stage << p->unit) : ring->first);
+              stage ? ir_const_i32(b, stage << p->unit) : ring->first, NULL);
         land(p, b, ring->first);
         for (int i = 1; i < n_args; i++)
             if (p->carried[i])
@@ -378,7 +392,7 @@ carry_ring(Pipe *p, Ring *ring, Val *slot_ahead, Map *map)
             map_put(map, v, 0, ir_carry(p->loop, ring->now[i], v->name));
         }
     ring->read = ir_carry(p->loop, ring->first, "read");
-    ring->write = ir_carry(p->loop, slot_ahead, "write");
+    ring->write = p->is_late ? ring->read : ir_carry(p->loop, slot_ahead, "write");
     ring->loaded = NEW_N(p->c->arena, Val *, p->n_streams);
     for (int i = 0; i < p->n_streams; i++) {
         const Stream *s = &p->stream[i];
@@ -441,6 +455,16 @@ fence_slots(Pipe *p, Op *barrier)
         ir_set_attr(p->loop, ATTR_LOOP, ir_attr(p->loop, ATTR_LOOP) | LOOP_MMA_BEHIND);
 }
 
+/* Where all threads have read the iteration's slots -> the loop's end, behind a barrier. */
+static Op *
+read_by_all(Pipe *p)
+{
+    Op *yield = p->body->last;
+    Build b = {.f = p->f, .block = p->body, .before = yield, .loc = p->loop->loc};
+    ir_op(&b, OP_BARRIER, 0, NULL, 0, NULL);
+    return yield;
+}
+
 void
 pipeline_rewrite(Pipe *p)
 {
@@ -453,7 +477,7 @@ pipeline_rewrite(Pipe *p)
     PipeBound end = pipeline_bound(&b, loop, p->step, ahead);
     Val *slot_ahead = ir_const_i32(&b, ahead << p->unit),
         *one = ir_const_i32(&b, 1 << p->unit),
-        *n_slots = ir_const_i32(&b, (ahead + 1 + p->behind) << p->unit);
+        *n_slots = ir_const_i32(&b, pipe_slots(p) << p->unit);
     Map map = {.a = p->c->arena};
     carry_ring(p, &ring, slot_ahead, &map);
 
@@ -465,7 +489,8 @@ pipeline_rewrite(Pipe *p)
     Op *barrier = ir_op(&b, OP_BARRIER, 0, NULL, 0, NULL);
     Val *iv = p->body->args[0];
     map_put(&map, iv, 0, pipeline_iv_after(&b, loop, p->step, iv, ahead));
-    issue(p, &b, &map, pipeline_is_inside(&b, &end, iv), ring.write);
+    Op *late = p->is_late ? read_by_all(p) : NULL;
+    issue(p, &b, &map, pipeline_is_inside(&b, &end, iv), ring.write, late);
     for (int i = 1; i < n_args; i++)
         if (p->carried[i]) {
             ir_add_arg(yield, ir_mapped(&map, arg(yield, i - 1)));
@@ -477,8 +502,10 @@ pipeline_rewrite(Pipe *p)
     b = (Build){.f = p->f, .block = p->body, .before = barrier->next, .loc = loop->loc};
     ring.next = next_slot(&b, ring.read, one, n_slots, ring.first);
     ir_add_arg(yield, ring.next);
-    ir_add_arg(yield, p->behind ? next_slot(&b, ring.write, one, n_slots, ring.first)
-                                : ring.read);
+    if (!p->is_late)
+        ir_add_arg(yield, p->behind
+                              ? next_slot(&b, ring.write, one, n_slots, ring.first)
+                              : ring.read);
     if (is_viewed(p))
         fence_slots(p, barrier);
     rotate_loaded(p, &ring);
@@ -489,7 +516,7 @@ pipeline_rewrite(Pipe *p)
         ir_erase(barrier);
     else if (p->is_async && reads_are_own(p))
         drop_barrier(p, barrier);
-    else if (p->is_async && !pipeline_steps(&done))
+    else if (p->is_async && !p->is_late && !pipeline_steps(&done))
         hoist_first_reads(p->body, barrier->next);
     b.before = yield;
     land(p, &b, ring.write);
