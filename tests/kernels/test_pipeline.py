@@ -619,6 +619,28 @@ def test_reads_wait_for_the_dot():
     assert loop[: loop.index("cp.async.c")].count("ldmatrix") <= 2
 
 
+@triton.jit
+def scaled_kernel(a_ptr, s_ptr, b_ptr, c_ptr, K, N: tl.constexpr):
+    m, k = tl.arange(0, N)[:, None], tl.arange(0, N)[None, :]
+    acc = tl.zeros((N, N), dtype=tl.float32)
+    for i in range(0, K, N):
+        a = tl.load(a_ptr + m * K + i + k).to(tl.float32)
+        s = tl.load(s_ptr + m * K + i + k).to(tl.float32)
+        b = tl.load(b_ptr + (i + m) * N + k)
+        acc = tl.dot((a * s).to(tl.float16), b, acc)
+    tl.store(c_ptr + m * N + k, acc)
+
+
+def test_loads_that_are_no_copies_take_registers():
+    """Without copies as many blocks would fit as with them, because of what is loaded."""
+    signature = [*["*fp16:16"] * 3, "*fp32:16", "i32:16"]
+    c = scaled_kernel.compile(
+        *signature, target="cuda:sm_90a", N=64, num_warps=4, num_stages=3
+    )
+    assert "room for fewer blocks" not in c.report
+    assert c.asm["simt"].count("= shared_alloc") == 3
+
+
 @pytest.mark.parametrize("dtype", ["fp16", "i8"])
 def test_code_with_registers(dtype):
     """sm_75: loads, then products, then stores into the other slot; one barrier."""

@@ -309,6 +309,14 @@ not_ahead(Pipe *p, Op *load, Stream *s)
                : "where it reads is known too late: it depends on the loop's results";
 }
 
+/* Registers of a thread that hold a t. */
+static int
+words_of(const Type *t)
+{
+    int bits = t->rank ? ty_bits(t) << t->layout->n[IN_REG] : 32;
+    return MAX((bits + 31) / 32, 1);
+}
+
 /* Words of a thread that o loads; 0: it is none that the loop may carry. *slice: what its address is
  * made of. */
 static int
@@ -326,7 +334,7 @@ carried_words(Pipe *p, const Op *o, Map *slice)
     bool *carried = NEW_N(p->c->arena, bool, p->body->n_args);
     if (!slice_of(p, o, slice, carried))
         return 0;
-    return MAX(((t->rank ? ty_bits(t) << t->layout->n[IN_REG] : 32) + 31) / 32, 1);
+    return words_of(t);
 }
 
 static void
@@ -514,11 +522,23 @@ behind(const Pipe *p, int stages)
 
 /* ---- what is optional ------------------------------------------------------------ */
 
+/* Words of a thread that optional streams load where they are no copies. */
 static int
-blocks_of(Pipe *p)
+optional_words(const Pipe *p)
+{
+    int sum = 0;
+    for (int i = 0; i < p->n_streams; i++)
+        if (p->stream[i].is_optional)
+            sum += words_of(result(p->stream[i].load, 0)->type);
+    return sum;
+}
+
+/* words: that a thread holds beside what the loop carries and multiplies. */
+static int
+blocks_of(Pipe *p, int words)
 {
     int64_t slots = p->n_streams ? pipe_slots(p) : 0;
-    return hopper_blocks(p->f, p->f->team_warps, loop_pressure(p->loop),
+    return hopper_blocks(p->f, p->f->team_warps, loop_pressure(p->loop) + words,
                          p->invariant + scratch_bytes(p->body) + slots * all_slots(p));
 }
 
@@ -530,7 +550,7 @@ choose_distance(Pipe *p, int stages)
 }
 
 /* Optional streams stay where a multiprocessor holds as many of the launch's programs then, and as far
- * ahead as that allows. Less than a warpgroup has too few warps to hide what it waits for: half of the blocks with copies
+ * ahead as that allows. Without copies what they load is in registers. Less than a warpgroup has too few warps to hide what it waits for: half of the blocks with copies
  * are faster. A product of 2048^3 by 64x64x64 and 1 warp, whose left operand is scaled, on an H100: 205 us
  * with 8 blocks, Triton 82 with 4. */
 static void
@@ -545,10 +565,10 @@ choose_streams(Pipe *p, int stages)
     if (must.n_streams == p->n_streams)
         return;
     choose_distance(&must, stages);
-    int blocks = blocks_of(&must);
+    int blocks = blocks_of(&must, optional_words(p));
     if (p->f->team_warps < WARPGROUP)
         blocks = (blocks + 1) / 2;
-    while (p->ahead > 0 && hopper_holds_fewer(p->f, blocks_of(p), blocks))
+    while (p->ahead > 0 && hopper_holds_fewer(p->f, blocks_of(p, 0), blocks))
         p->ahead--;
     if (p->ahead > 0)
         return;
@@ -580,11 +600,11 @@ choose_late(Pipe *p)
     enum { FEW_WARPS = 8 };
     Pipe late = *p;
     late.is_late = true;
-    int blocks = blocks_of(p);
+    int blocks = blocks_of(p, 0);
     p->is_late = p->is_async && p->ahead > 0 && !p->behind &&
                  holds_op(p->body, OP_DOT) && !holds_op(p->body, OP_TO_SHARED) &&
                  blocks * p->f->team_warps < FEW_WARPS &&
-                 hopper_holds_fewer(p->f, blocks, blocks_of(&late));
+                 hopper_holds_fewer(p->f, blocks, blocks_of(&late, 0));
     for (int i = 0; p->is_late && i < p->n_streams; i++)
         ir_report(p->f, p->stream[i].load->loc, "load ahead",
                   "into its own slot, so that another block has room");
