@@ -18,6 +18,13 @@ from ._typed import FF, FFF, F, typed
 if TYPE_CHECKING:
     from ...types import tensor
 
+__all__ = [
+    "add_rd", "add_rn", "add_ru", "add_rz", "div_rd", "div_rn", "div_ru", "div_rz",
+    "fma_rd", "fma_rn", "fma_ru", "fma_rz", "mul_rd", "mul_rn", "mul_ru", "mul_rz",
+    "rcp_rd", "rcp_rn", "rcp_ru", "rcp_rz", "sqrt_rd", "sqrt_rn", "sqrt_ru", "sqrt_rz",
+    "sub_rd", "sub_rn", "sub_ru", "sub_rz",
+]  # fmt: skip
+
 
 # ---- add --------------------------------------------------------------------------------
 

@@ -44,6 +44,10 @@ from ._typed import INF, F, no_number, typed, with_sign
 if TYPE_CHECKING:
     from ...types import tensor
 
+__all__ = [
+    "cyl_bessel_i0", "cyl_bessel_i1", "j0", "j1", "jn", "y0", "y1", "yn",
+]  # fmt: skip
+
 TWO_OVER_PI = tl.constexpr(0.6366197723675814)
 
 

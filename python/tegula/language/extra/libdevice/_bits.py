@@ -17,6 +17,12 @@ from ._typed import typed
 if TYPE_CHECKING:
     from ...types import tensor
 
+__all__ = [
+    "brev", "byte_perm", "clz", "double2hiint", "double2loint", "double_as_longlong",
+    "ffs", "float_as_int", "float_as_uint", "hadd", "hiloint2double", "int_as_float",
+    "longlong_as_double", "mul24", "mulhi", "popc", "rhadd", "sad", "uint_as_float",
+]  # fmt: skip
+
 INTS = "i32, u32, i64, u64"
 
 

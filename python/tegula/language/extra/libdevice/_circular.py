@@ -46,6 +46,10 @@ from ._typed import (
 if TYPE_CHECKING:
     from ...types import tensor
 
+__all__ = [
+    "acos", "asin", "atan", "atan2", "cos", "cospi", "sin", "sinpi", "tan",
+]  # fmt: skip
+
 
 # ---- of radians ----------------------------------------------------------------------
 

@@ -15,6 +15,22 @@ from ._typed import typed
 if TYPE_CHECKING:
     from ...types import tensor
 
+__all__ = [
+    "double2float_rd", "double2float_rn", "double2float_ru", "double2float_rz",
+    "double2int_rd", "double2int_rn", "double2int_ru", "double2int_rz", "double2ll_rd",
+    "double2ll_rn", "double2ll_ru", "double2ll_rz", "double2uint_rd", "double2uint_rn",
+    "double2uint_ru", "double2uint_rz", "double2ull_rd", "double2ull_rn",
+    "double2ull_ru", "double2ull_rz", "float2int_rd", "float2int_rn", "float2int_ru",
+    "float2int_rz", "float2ll_rd", "float2ll_rn", "float2ll_ru", "float2ll_rz",
+    "float2uint_rd", "float2uint_rn", "float2uint_ru", "float2uint_rz", "float2ull_rd",
+    "float2ull_rn", "float2ull_ru", "float2ull_rz", "int2double_rn", "int2float_rd",
+    "int2float_rn", "int2float_ru", "int2float_rz", "ll2double_rd", "ll2double_rn",
+    "ll2double_ru", "ll2double_rz", "ll2float_rd", "ll2float_rn", "ll2float_ru",
+    "ll2float_rz", "uint2double_rn", "uint2float_rd", "uint2float_rn", "uint2float_ru",
+    "uint2float_rz", "ull2double_rd", "ull2double_rn", "ull2double_ru", "ull2double_rz",
+    "ull2float_rd", "ull2float_rn", "ull2float_ru", "ull2float_rz",
+]  # fmt: skip
+
 
 @typed("f64")
 def double2float_rn(x) -> tensor:

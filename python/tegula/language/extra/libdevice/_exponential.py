@@ -70,6 +70,11 @@ from ._typed import (
 if TYPE_CHECKING:
     from ...types import tensor
 
+__all__ = [
+    "acosh", "asinh", "atanh", "cosh", "exp", "exp2", "exp10", "expm1", "log", "log1p",
+    "log2", "log10", "pow", "sinh", "tanh",
+]  # fmt: skip
+
 
 # ---- exp -----------------------------------------------------------------------------
 

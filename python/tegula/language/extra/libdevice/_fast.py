@@ -20,6 +20,11 @@ from ._typed import div, typed
 if TYPE_CHECKING:
     from ...types import tensor
 
+__all__ = [
+    "fast_cosf", "fast_dividef", "fast_exp10f", "fast_expf", "fast_log2f",
+    "fast_log10f", "fast_logf", "fast_powf", "fast_sinf", "fast_tanf", "fast_tanhf",
+]  # fmt: skip
+
 
 @jit
 def _of_one(x, name: tl.constexpr):

@@ -33,6 +33,11 @@ from ._typed import (
 if TYPE_CHECKING:
     from ...types import tensor
 
+__all__ = [
+    "cbrt", "hypot", "norm3d", "norm4d", "rcbrt", "rcp64h", "rhypot", "rnorm3d",
+    "rnorm4d", "rsqrt", "rsqrt_rn", "sqrt",
+]  # fmt: skip
+
 
 # ---- roots ---------------------------------------------------------------------------
 

@@ -47,6 +47,11 @@ from ._typed import (
 if TYPE_CHECKING:
     from ...types import tensor
 
+__all__ = [
+    "erf", "erfc", "erfcinv", "erfcx", "erfinv", "lgamma", "normcdf", "normcdfinv",
+    "tgamma",
+]  # fmt: skip
+
 
 # ---- the error function --------------------------------------------------------------
 

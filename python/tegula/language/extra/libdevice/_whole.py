@@ -16,6 +16,12 @@ from ._typed import with_sign
 if TYPE_CHECKING:
     from ...types import tensor
 
+__all__ = [
+    "copysign", "fdim", "finitef", "fmod", "ilogb", "isfinited", "isinf", "isnan",
+    "ldexp", "llrint", "llround", "logb", "nearbyint", "nextafter", "remainder", "rint",
+    "round", "saturatef", "scalbn", "signbit", "trunc",
+]  # fmt: skip
+
 
 # ---- classes of numbers, signs -------------------------------------------------------
 
