@@ -117,15 +117,8 @@ def table_ops() -> str:
         "op", "operands", "results", "regions", "attributes", "flags", "what it does"
     )
     for _, text, args, res, reg, flags, _, attrs, doc in rows("csrc/ir/ops.def", "OP"):
-        out += cells(
-            f"`{text}`",
-            count(args),
-            count(res),
-            reg,
-            attr_names(attrs),
-            words(flags),
-            doc,
-        )
+        n, names = (count(args), count(res), reg), attr_names(attrs)
+        out += cells(f"`{text}`", *n, names, words(flags), doc)
     return out
 
 
@@ -151,15 +144,10 @@ def table_passes() -> str:
 
 
 def table_errors() -> str:
-    fault = {
-        "USER": "the kernel",
-        "LIMIT": "we cannot yet",
-        "BUG": "ours",
-        "MEMORY": "-",
-    }
+    whose = {"USER": "the kernel", "LIMIT": "we cannot yet", "BUG": "ours"}
     out = head("code", "whose fault", "message")
     for name, cls, fmt in rows("csrc/base/errors.def", "ERR"):
-        out += cells(f"`{name}`", fault[cls], fmt)
+        out += cells(f"`{name}`", whose.get(cls, "-"), fmt)
     return out
 
 
@@ -201,14 +189,7 @@ TABLES: dict[str, Callable[[], str]] = {
 
 
 def readmes() -> Iterator[tuple[Path, str]]:
-    cmd = [
-        "git",
-        "ls-files",
-        "--cached",
-        "--others",
-        "--exclude-standard",
-        "*README.md",
-    ]
+    cmd = "git ls-files --cached --others --exclude-standard *README.md".split()
     files = subprocess.run(cmd, cwd=ROOT, capture_output=True, text=True, check=True)
     for name in files.stdout.split("\n"):
         path = ROOT / name

@@ -34,93 +34,37 @@ class Group:
     prefix: str  # how a kernel writes them
 
 
+TL = "tegula.language"
 HOST = (
-    "tegula._core",
-    "tegula.jit",
-    "tegula.configs",
-    "tegula.autotune",
-    "tegula.constexprs",
-    "tegula.compat.compiler",
-    "tegula.tensors",
-    "tegula.language.aggregates",
-    "tegula.errors",
-    "tegula.compat.async_compile",
+    "_core jit configs autotune constexprs compat.compiler tensors language.aggregates "
+    "errors compat.async_compile"
 )
-GROUPS = (
-    Group(
-        "shape",
-        "Programs, blocks, shapes, dot",
-        ("tegula.language.shape", "tegula.language.scaled"),
-        "tl.",
-    ),
-    Group("memory", "Memory", ("tegula.language.memory",), "tl."),
-    Group("math", "Elementwise functions", ("tegula.language.math",), "tl."),
-    Group("reduction", "Reductions and scans", ("tegula.language.reduction",), "tl."),
-    Group("standard", "Library", ("tegula.language.standard",), "tl."),
-    Group("random", "Random numbers", ("tegula.language.random",), "tl."),
-    Group(
-        "control", "Loops, hints, assertions, prints", ("tegula.language.debug",), "tl."
-    ),
-    Group(
-        "external",
-        "Foreign code",
-        ("tegula.language.external", "tegula.language.builtin"),
-        "tl.",
-    ),
-    Group(
-        "types",
-        "Types and constants",
-        ("tegula.language.types", "tegula.language.aggregates"),
-        "tl.",
-    ),
-    Group(
-        "target_info", "The target", ("tegula.language.target_info",), "tl.target_info."
-    ),
-    Group("cuda", "CUDA", ("tegula.language.extra.cuda",), "tl.extra.cuda."),
-    Group(
-        "libdevice",
-        "libdevice",
-        tuple(
-            f"tegula.language.extra.libdevice{part}"
-            for part in (
-                "._arithmetic",
-                "._bits",
-                "._circular",
-                "._conversions",
-                "._exponential",
-                "._roots",
-                "._fast",
-                "._special",
-                "._bessel",
-                "._whole",
-            )
-        ),
-        "tl.extra.libdevice.",
-    ),
-    Group(
-        "host",
-        "Around the kernel",
-        HOST,
-        "tegula.",
-    ),
-    Group(
-        "testing",
-        "Measuring and comparing",
-        ("tegula.testing", "tegula.reports", "tegula.peaks"),
-        "tegula.testing.",
-    ),
-    Group(
-        "tools",
-        "Tools",
-        (
-            "tegula.tools.tensor_descriptor",
-            "tegula.tools.mxfp",
-            "tegula.tools.ragged_tma",
-            "tegula.tools.disasm",
-            "tegula.tools.linear_layout",
-        ),
-        "tegula.tools.",
-    ),
+LIBDEVICE = (
+    "_arithmetic _bits _circular _conversions _exponential _roots _fast _special "
+    "_bessel _whole"
+)
+TESTING = "testing reports peaks"
+TOOLS = "tensor_descriptor mxfp ragged_tma disasm linear_layout"
+ROWS = (  # file, title, package, its modules, prefix
+    ("shape", "Programs, blocks, shapes, dot", TL, "shape scaled", "tl."),
+    ("memory", "Memory", TL, "memory", "tl."),
+    ("math", "Elementwise functions", TL, "math", "tl."),
+    ("reduction", "Reductions and scans", TL, "reduction", "tl."),
+    ("standard", "Library", TL, "standard", "tl."),
+    ("random", "Random numbers", TL, "random", "tl."),
+    ("control", "Loops, hints, assertions, prints", TL, "debug", "tl."),
+    ("external", "Foreign code", TL, "external builtin", "tl."),
+    ("types", "Types and constants", TL, "types aggregates", "tl."),
+    ("target_info", "The target", TL, "target_info", "tl.target_info."),
+    ("cuda", "CUDA", f"{TL}.extra", "cuda", "tl.extra.cuda."),
+    ("libdevice", "libdevice", f"{TL}.extra.libdevice", LIBDEVICE, "tl.extra.libdevice."),
+    ("host", "Around the kernel", "tegula", HOST, "tegula."),
+    ("testing", "Measuring and comparing", "tegula", TESTING, "tegula.testing."),
+    ("tools", "Tools", "tegula.tools", TOOLS, "tegula.tools."),
+)  # fmt: skip
+GROUPS = tuple(
+    Group(file, title, tuple(f"{package}.{name}" for name in names.split()), prefix)
+    for file, title, package, names, prefix in ROWS
 )
 
 # Files of a package, whose names are what it exports.
@@ -132,15 +76,7 @@ SHOWN_BY = {
 }
 ON_HOST = ("host", "testing", "tools")  # whose examples are programs, not kernels
 # Public, and for the package itself.
-INNER = (
-    "of_signature",
-    "Clock",
-    "CpuClock",
-    "TorchClock",
-    "CupyClock",
-    "quantile",
-    "outside",
-)
+INNER = "of_signature Clock CpuClock TorchClock CupyClock quantile outside".split()
 
 
 @dataclass

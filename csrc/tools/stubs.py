@@ -131,10 +131,10 @@ def members(rows: Rows) -> list[str]:
 
 
 def members_module(rows: Rows) -> str:
-    lines = "".join(f"    {name!r},\n" for name in members(rows)).replace("'", '"')
+    names = textwrap.indent(textwrap.fill(" ".join(members(rows)), 84), "    ")
     return (
         '"""Methods of tensors, by name. Made by csrc/tools/stubs.py: make gen."""\n\n'
-        f"MEMBERS = (\n{lines})\n"
+        f'MEMBERS = """\n{names}\n""".split()\n'
     )
 
 
