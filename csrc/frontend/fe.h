@@ -228,6 +228,14 @@ Value v_rebuild(Fe *f, Value like, Val *const *leaf, int *at);
 bool v_same_shape(Value a, Value b); /* structure and constants, not tensor types */
 bool v_identical(Value a, Value b);
 bool fe_is_instance(Fe *f, PyObject *o, PyObject *cls);
+/* The Python object of t's element: a dtype, or a pointer type. */
+PyObject *fe_dtype_object(Fe *f, const Type *t, bool is_const);
+/* pointer_type(element, const=..), as kernels compare with. */
+PyObject *fe_pointer_object(Fe *f, PyObject *element, bool is_const);
+/* block_type(element, shape), as Python knows it. */
+PyObject *fe_block_object(Fe *f, PyObject *element, int rank, const int32_t *shape);
+void fe_watch(Fe *f, PyObject *o, const char *name); /* o.name was read: watch.c */
+void fe_watch_operand(Fe *f, Value v); /* Python works on it, if it is an object */
 
 /* ---- describe.c ------------------------------------------------------------------------ */
 const char *v_describe(Fe *f, Value v); /* "a block f32[64]", "the constant int 3" */
@@ -246,6 +254,9 @@ int v_shape(Fe *f, Value v, int32_t *shape, const char *what);
 void fe_check_shape(Fe *f, int rank, const int32_t *shape);
 /* Integers of a tuple, or of one int; returns how many. */
 int v_int_list(Fe *f, Value v, int64_t *out, int cap, const char *what);
+/* The constant elements of something iterated over now: a tuple or a constant range. */
+Value fe_elements(Fe *f, Value v, const char *of);
+bool fe_truth(Fe *f, Value v, const char *of); /* of a constant that an if may test */
 
 /* ---- the run --------------------------------------------------------------------------------- */
 struct Frame {
@@ -302,10 +313,17 @@ typedef struct Refused {
     const char *what;
 } Refused;
 
+/* What rooms below the walk know of it: how it calls what a user wrote. */
+typedef struct Walk {
+    Value (*call)(Fe *f, Value fn, int n, const Value *args);
+    Value (*attribute)(Fe *f, Value v, const char *name);
+} Walk;
+
 struct Fe {
     Comp *c;
     Arena *a;
     const FeEnv *env;
+    const Walk *walk;
     Func *func;
     Build b;
     Frame *frame;
@@ -338,6 +356,22 @@ struct Fe {
     struct Converter *conv;
 };
 
+static inline Value
+fe_call_value(Fe *f, Value fn, int n, const Value *args) /* positional */
+{
+    return f->walk->call(f, fn, n, args);
+}
+static inline Value
+fe_attribute(Fe *f, Value v, const char *name) /* V_NONE: it has none */
+{
+    return f->walk->attribute(f, v, name);
+}
+static inline void
+fe_build_in(Fe *f, Block *block) /* ops go to its end until they go elsewhere */
+{
+    f->b.block = block;
+    f->b.before = NULL;
+}
 /* Owns a new reference for the rest of the compile; NULL: raises the Python exception. */
 PyObject *fe_own(Fe *f, PyObject *o);
 void fe_drop_ref(void *o); /* a reference, for arena_defer */
@@ -395,10 +429,16 @@ fe_leave(Fe *f)
     f->depth--;
 }
 
+/* The i-th argument of a call as written, self of a method being its 0th; or NULL. */
+const Node *fe_positional_node(const Node *call, int i, bool is_method);
+const Node *fe_keyword_node(const Node *call, int k);
+void fe_point(Fe *f, const Node *node); /* at node, if it is known */
 /* ---- suggest.c ----------------------------------------------------------------------- */
 /* What is called so in NumPy, torch, CUDA or Python, as it is written here; or NULL. */
 const char *fe_other_name(const char *name);
 NORETURN void fe_no_attribute(Fe *f, Value v, const char *name);
+NORETURN void fe_unknown_keyword(Fe *f, const char *fn, const char *kw,
+                                 const char *const *words);
 
 /* ---- scope.c -------------------------------------------------------------------------------- */
 Value fe_name(Fe *f, const Node *n);
@@ -449,30 +489,15 @@ Val *fe_condition(Fe *f, Value v, const char *of); /* a scalar i1 */
 /* ---- expr.c, subscript.c, attr.c, call.c ------------------------------------------------------------------ */
 Value fe_expr(Fe *f, Node *n);
 Value fe_subscript(Fe *f, Node *n); /* subscript.c */
-/* The constant elements of something iterated over now: a tuple or a constant range. */
-Value fe_elements(Fe *f, Value v, const char *of);
-bool fe_truth(Fe *f, Value v, const char *of); /* of a constant that an if may test */
-Value fe_attribute(Fe *f, Value v, const char *name); /* V_NONE: it has none */
+Value fe_attribute_of(Fe *f, Value v, const char *name); /* Walk.attribute */
 /* A method of a text, before its call (result NULL) and after it: neither an argument nor the
  * result is larger than a constant may be. */
 void fe_check_text_method(Fe *f, PyObject *o, PyObject *pos, PyObject *result);
-void fe_watch(Fe *f, PyObject *o, const char *name); /* o.name was read: watch.c */
-void fe_watch_operand(Fe *f, Value v); /* Python works on it, if it is an object */
 /* What a function of constants may ask a value that is none for: its types and sides. */
 bool fe_has_stand_in(Value v);
 PyObject *fe_stand_in(Fe *f, Value v);
-/* The Python object of t's element: a dtype, or a pointer type. */
-PyObject *fe_dtype_object(Fe *f, const Type *t, bool is_const);
-/* block_type(element, shape), as Python knows it. */
-PyObject *fe_block_object(Fe *f, PyObject *element, int rank, const int32_t *shape);
 Value fe_call(Fe *f, Node *n);
-/* The i-th argument of a call as written, self of a method being its 0th; or NULL. */
-const Node *fe_positional_node(const Node *call, int i, bool is_method);
-const Node *fe_keyword_node(const Node *call, int k);
-void fe_point(Fe *f, const Node *node); /* at node, if it is known */
-NORETURN void fe_unknown_keyword(Fe *f, const char *fn, const char *kw,
-                                 const char *const *words);
-Value fe_call_value(Fe *f, Value fn, int n, const Value *args); /* positional */
+Value fe_run_value(Fe *f, Value fn, int n, const Value *args); /* Walk.call */
 /* ---- inline.c ---------------------------------------------------------------------- */
 Value fe_closure(Fe *f, const Node *n); /* of a def or lambda */
 Value fe_call_closure(Fe *f, const Closure *k, int n, const Value *args, int n_kw,
@@ -517,7 +542,6 @@ Status fe_unless_left(Fe *f, Status st, Rest rest);
 Val *fe_ended(Fe *f, Block *block, Status st, Value *local, Status way);
 Value *fe_copy_locals(Fe *f);
 void fe_set_locals(Fe *f, const Value *v);
-void fe_build_in(Fe *f, Block *block); /* ops go to its end */
 enum { MAX_LEAVES = 512 };
 /* Same structure, same constants, same types of the leaves? */
 bool fe_same_types(Fe *f, Value a, Value b);

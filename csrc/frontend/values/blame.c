@@ -362,3 +362,35 @@ fe_help_function(Fe *f, PyObject *o)
         err_help(f->c, "decorate it with @jit, or with @constexpr_function when it "
                        "computes constants");
 }
+
+/* ---- arguments of calls -------------------------------------------------------------- */
+
+const Node *
+fe_positional_node(const Node *call, int i, bool is_method)
+{
+    if (!call)
+        return NULL;
+    for (int k = 0; k < call->n_list; k++)
+        if (call->list[k]->kind == AST_Starred)
+            return NULL;
+    if (is_method && !i)
+        return call->a->a;
+    i -= is_method;
+    return i < call->n_list ? call->list[i] : NULL;
+}
+
+const Node *
+fe_keyword_node(const Node *call, int k)
+{
+    for (int i = 0; call && i <= k && i < call->n_list2; i++)
+        if (!call->list2[i]->name)
+            return NULL; /* '**' in front: positions differ */
+    return call && k < call->n_list2 ? call->list2[k] : NULL;
+}
+
+void
+fe_point(Fe *f, const Node *node)
+{
+    if (node)
+        fe_at(f, node);
+}

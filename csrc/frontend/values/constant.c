@@ -212,3 +212,75 @@ v_shape(Fe *f, Value v, int32_t *shape, const char *what)
     fe_check_shape(f, rank, shape);
     return rank;
 }
+
+bool
+fe_truth(Fe *f, Value v, const char *of)
+{
+    v = fe_read(f, v);
+    if (v.kind == V_TUPLE)
+        return v.tuple->n > 0;
+    if (v.kind != V_OBJ)
+        fail(f, CONDITION, "%s must be known when the kernel is compiled, but it is %s",
+             of, v_describe(f, v));
+    fe_watch_operand(f, v);
+    int r = PyObject_IsTrue(v.obj);
+    if (r < 0)
+        fe_raise(f, f->b.loc);
+    return r;
+}
+
+/* What one value that is to be taken apart may have meant. */
+static void
+help_one_value(Fe *f, Value v)
+{
+    if (f->c->pending_help || v.kind != V_TENSOR)
+        return;
+    if (v.val->type->rank)
+        err_help(f->c, "arithmetic on a block is on all its elements, without a loop; "
+                       "tl.split(x) takes a last dimension of 2 apart");
+    else if (v.val->type->is_ptr)
+        err_help(f->c, "tl.load(p + i) reads an element");
+    else
+        err_help(f->c, "that is one number; an argument may be a tuple of some");
+}
+
+Value
+fe_elements(Fe *f, Value v, const char *of)
+{
+    v = fe_read(f, v);
+    if (v.kind == V_TUPLE && v.tuple->keys) {
+        Value t = v_tuple(f, v.tuple->n, v.tuple->at);
+        for (int i = 0; i < v.tuple->n; i++)
+            t.tuple->at[i] = v_obj(fe_own(f, PyUnicode_FromString(v.tuple->keys[i])));
+        return t;
+    }
+    if (v.kind == V_TUPLE)
+        return v;
+    if (v.kind != V_RANGE) {
+        help_one_value(f, v);
+        fail(f, TYPE, "%s must be a tuple or a range, not %s", of, v_describe(f, v));
+    }
+    const Range *r = v.range;
+    if (fe_read(f, r->stop).kind == V_TENSOR || fe_read(f, r->start).kind == V_TENSOR)
+        err_help(f->c, r->is_static
+                           ? "range(..) takes run-time ends and is not unrolled"
+                           : "a for over the range runs as often as it says");
+    int64_t start = v_const_int(f, r->start, "the start of the range");
+    int64_t stop = v_const_int(f, r->stop, "the end of the range");
+    int64_t step = v_const_int(f, r->step, "the step of the range");
+    if (!step)
+        fail(f, VALUE, "the step of a range must not be 0");
+    uint64_t count = 0;
+    if (step > 0 && start < stop)
+        count = ((uint64_t)stop - (uint64_t)start - 1) / (uint64_t)step + 1;
+    else if (step < 0 && start > stop)
+        count = ((uint64_t)start - (uint64_t)stop - 1) / (0 - (uint64_t)step) + 1;
+    if (count > 1 << 16) {
+        err_help(f->c, "range(..) makes a loop that is not unrolled");
+        fail(f, LIMIT, "unrolling a range of %llu steps", (unsigned long long)count);
+    }
+    Value *items = NEW_N(f->a, Value, count + 1);
+    for (uint64_t i = 0; i < count; i++)
+        items[i] = v_int(f, start + (int64_t)i * step);
+    return v_tuple(f, (int)count, items);
+}

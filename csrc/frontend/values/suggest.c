@@ -189,3 +189,47 @@ fe_no_attribute(Fe *f, Value v, const char *name)
         err_help(f->c, "did you mean '%s'?", near);
     err_at(f->c, f->b.loc, ATTRIBUTE, v_describe(f, v), name);
 }
+
+NORETURN void
+fe_unknown_keyword(Fe *f, const char *fn, const char *kw, const char *const *words)
+{
+    static const char *const others[][2] = {
+        {"dim", "axis"},           {"axis", "dim"},
+        {"keepdim", "keep_dims"},  {"keepdims", "keep_dims"},
+        {"out_dtype", "dtype"},    {"default", "other"},
+        {"fill_value", "value"},   {"evict", "eviction_policy"},
+        {"where", "mask"},         {"precision", "input_precision"},
+        {"reverse", "descending"}, {"preferred_element_type", "out_dtype"},
+        {"dtype", "out_dtype"},    {"c", "acc"},
+        {"accumulator", "acc"},
+    };
+    /* parameters that Triton had once and kernels still give, or that others have */
+    static const char *const gone[][2] = {
+        {"trans_a", "transpose it first: tl.dot(tl.trans(a), b)"},
+        {"trans_b", "transpose it first: tl.dot(a, tl.trans(b))"},
+        {"dtype", "x.to(dtype) converts the result"},
+        {"mask", "tl.where(mask, x, 0), or other= of tl.load, leaves elements out"},
+        {"other", "what the mask leaves out is not written"},
+    };
+    bool is_range = strstr(fn, "range") && words[0] && !strcmp(words[0], "arg1");
+    if (is_range &&
+        (!strcmp(kw, "start") || !strcmp(kw, "stop") || !strcmp(kw, "end"))) {
+        err_help(f->c, "the bounds have no names: %s(start, stop, step)", fn);
+        err_at(f->c, f->b.loc, ARGUMENT, str_printf(f->a, "%s()", fn),
+               str_printf(f->a, "it has no parameter '%s'", kw));
+    }
+    const char *near = fe_closest(kw, words);
+    for (size_t i = 0; !near && i < COUNT(others); i++)
+        for (int k = 0; !strcmp(kw, others[i][0]) && words[k]; k++)
+            if (!strcmp(words[k], others[i][1]))
+                near = words[k];
+    for (size_t i = 0; !near && i < COUNT(gone); i++)
+        if (!strcmp(kw, gone[i][0]) &&
+            (strcmp(kw, "mask") || (words[0] && !strcmp(words[0], "input"))))
+            err_help(f->c, "%s", gone[i][1]);
+    if (near)
+        err_help(f->c, "did you mean '%s'?", near);
+    err_at(f->c, f->b.loc, ARGUMENT,
+           strpbrk(fn, "( ") ? fn : str_printf(f->a, "%s()", fn),
+           str_printf(f->a, "it has no parameter '%s'", kw));
+}

@@ -409,3 +409,43 @@ v_same_shape(Value a, Value b)
     default: return true;
     }
 }
+
+/* ---- objects of Python --------------------------------------------------------------- */
+
+PyObject *
+fe_pointer_object(Fe *f, PyObject *element, bool is_const)
+{
+    return fe_own(f, PyObject_CallFunction(f->cls_pointer, "OsO", element, "global",
+                                           is_const ? Py_True : Py_False));
+}
+
+PyObject *
+fe_dtype_object(Fe *f, const Type *t, bool is_const)
+{
+    PyObject *e = v_dtype(f, t->elem).obj;
+    return t->is_ptr ? fe_pointer_object(f, e, is_const) : e;
+}
+
+PyObject *
+fe_block_object(Fe *f, PyObject *element, int rank, const int32_t *shape)
+{
+    PyObject *dims = fe_own(f, PyList_New(rank));
+    for (int i = 0; i < rank; i++)
+        PyList_SetItem(dims, i, PyLong_FromLong(shape[i]));
+    return fe_own(f, PyObject_CallFunctionObjArgs(f->cls_block, element, dims, NULL));
+}
+
+void
+fe_watch(Fe *f, PyObject *o, const char *name)
+{
+    PyObject *key = fe_own(f, PyUnicode_FromString(name));
+    if (fe_watch_attribute(f->env, o, key))
+        fe_raise(f, f->b.loc);
+}
+
+void
+fe_watch_operand(Fe *f, Value v)
+{
+    if (v.kind == V_OBJ && !is_number(v) && fe_watch_value(f->env, v.obj, NULL))
+        fe_raise(f, f->b.loc);
+}

@@ -19,30 +19,6 @@ static_method(Fe *f, PyObject *fn)
     return (Value){.kind = V_CLOSURE, .closure = k};
 }
 
-/* pointer_type(element, const=..) as the Python object that kernels compare with. */
-static PyObject *
-pointer_object(Fe *f, PyObject *element, bool is_const)
-{
-    return fe_own(f, PyObject_CallFunction(f->cls_pointer, "OsO", element, "global",
-                                           is_const ? Py_True : Py_False));
-}
-
-PyObject *
-fe_dtype_object(Fe *f, const Type *t, bool is_const)
-{
-    PyObject *e = v_dtype(f, t->elem).obj;
-    return t->is_ptr ? pointer_object(f, e, is_const) : e;
-}
-
-PyObject *
-fe_block_object(Fe *f, PyObject *element, int rank, const int32_t *shape)
-{
-    PyObject *dims = fe_own(f, PyList_New(rank));
-    for (int i = 0; i < rank; i++)
-        PyList_SetItem(dims, i, PyLong_FromLong(shape[i]));
-    return fe_own(f, PyObject_CallFunctionObjArgs(f->cls_block, element, dims, NULL));
-}
-
 static Value
 shape_tuple(Fe *f, int rank, const int32_t *shape)
 {
@@ -75,7 +51,7 @@ tensor_attribute(Fe *f, Val *v, const char *name)
     if (!strcmp(name, "dtype") || !strcmp(name, "type")) {
         PyObject *o = v_dtype(f, t->elem).obj;
         if (t->is_ptr)
-            o = pointer_object(f, o, t->is_const);
+            o = fe_pointer_object(f, o, t->is_const);
         if (t->rank && !strcmp(name, "type"))
             o = fe_block_object(f, o, t->rank, t->shape);
         return v_obj(o);
@@ -108,28 +84,13 @@ block_ptr_attribute(Fe *f, Value v, const char *name)
     if (!strcmp(name, "dtype") || !strcmp(name, "type")) {
         PyObject *e = v_dtype(f, p->base->type->elem).obj;
         return v_obj(
-            pointer_object(f, fe_block_object(f, e, p->rank, p->block), false));
+            fe_pointer_object(f, fe_block_object(f, e, p->rank, p->block), false));
     }
     if (!strcmp(name, "shape"))
         return shape_tuple(f, p->rank, p->block);
     if (!strcmp(name, "advance") || !strcmp(name, "store"))
         return method(f, name, v);
     return (Value){0};
-}
-
-void
-fe_watch(Fe *f, PyObject *o, const char *name)
-{
-    PyObject *key = fe_own(f, PyUnicode_FromString(name));
-    if (fe_watch_attribute(f->env, o, key))
-        fe_raise(f, f->b.loc);
-}
-
-void
-fe_watch_operand(Fe *f, Value v)
-{
-    if (v.kind == V_OBJ && !is_number(v) && fe_watch_value(f->env, v.obj, NULL))
-        fe_raise(f, f->b.loc);
 }
 
 /* A parameter E: tl.constexpr may be an Enum's member: E.value is the member itself, as
@@ -223,7 +184,7 @@ is_static(Fe *f, PyObject *cls, const char *name)
 }
 
 Value
-fe_attribute(Fe *f, Value v, const char *name)
+fe_attribute_of(Fe *f, Value v, const char *name)
 {
     v = fe_read(f, v);
     switch (v.kind) {

@@ -141,6 +141,8 @@ check_f8(Fe *f, const Type *t, const Loc *at)
 
 /* ---- the run ----------------------------------------------------------------------------------- */
 
+static const Walk walk = {fe_run_value, fe_attribute_of};
+
 static Fe *
 new_run(Comp *c, const FeEnv *env)
 {
@@ -148,6 +150,7 @@ new_run(Comp *c, const FeEnv *env)
     f->c = c;
     f->a = c->arena;
     f->env = env;
+    f->walk = &walk;
     f->trees.a = f->nested.a = f->builtins.a = f->methods.a = f->warned.a = f->a;
     static const char *const pos[4] = {"lineno", "col_offset", "end_lineno",
                                        "end_col_offset"};

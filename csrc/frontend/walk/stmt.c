@@ -51,14 +51,6 @@ fe_set_locals(Fe *f, const Value *v)
            ((size_t)f->frame->tree->n_locals + N_HIDDEN) * sizeof *v);
 }
 
-/* Ops go to the end of block until they go elsewhere. */
-void
-fe_build_in(Fe *f, Block *block)
-{
-    f->b.block = block;
-    f->b.before = NULL;
-}
-
 static Val *
 zero(Fe *f, const Type *t)
 {

@@ -29,7 +29,7 @@ def typed(types: str) -> Callable[[Callable[..., R]], JITFunction[R]]:
     """``@jit`` for a function that takes these types: rows of types, with commas between.
 
     Its parameters arrive as tensors of one shape, whose types are those of a row: exactly,
-    or after promotion. csrc/frontend/walk/typed.c reads this.
+    or after promotion. csrc/frontend/operators/typed.c reads this.
     """
 
     def wrap(fn: Callable[..., R]) -> JITFunction[R]:
