@@ -36,39 +36,14 @@ typedef enum NodeKind {
 NORETURN void fe_no_such_syntax(Fe *f, const Node *n);
 
 /* Operators, named as their classes in ast. The order of a row's inner ones is fixed. */
+/* clang-format off */
 typedef enum Operator {
-    OPR_NONE,
-    OPR_Add,
-    OPR_Sub,
-    OPR_Mult,
-    OPR_Div,
-    OPR_FloorDiv,
-    OPR_Mod,
-    OPR_Pow,
-    OPR_MatMult,
-    OPR_LShift,
-    OPR_RShift,
-    OPR_BitAnd,
-    OPR_BitOr,
-    OPR_BitXor,
-    OPR_Invert,
-    OPR_Not,
-    OPR_UAdd,
-    OPR_USub,
-    OPR_And,
-    OPR_Or,
-    OPR_Eq,
-    OPR_NotEq,
-    OPR_Lt,
-    OPR_LtE,
-    OPR_Gt,
-    OPR_GtE,
-    OPR_Is,
-    OPR_IsNot,
-    OPR_In,
-    OPR_NotIn,
-    N_OPR
+    OPR_NONE, OPR_Add, OPR_Sub, OPR_Mult, OPR_Div, OPR_FloorDiv, OPR_Mod, OPR_Pow,
+    OPR_MatMult, OPR_LShift, OPR_RShift, OPR_BitAnd, OPR_BitOr, OPR_BitXor, OPR_Invert,
+    OPR_Not, OPR_UAdd, OPR_USub, OPR_And, OPR_Or, OPR_Eq, OPR_NotEq, OPR_Lt, OPR_LtE,
+    OPR_Gt, OPR_GtE, OPR_Is, OPR_IsNot, OPR_In, OPR_NotIn, N_OPR
 } Operator;
+/* clang-format on */
 extern const char *const opr_text[N_OPR]; /* "+", "is not" */
 
 struct Node {

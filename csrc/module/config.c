@@ -12,20 +12,13 @@ typedef struct Knob {
     size_t at;
 } Knob;
 #define KNOB(name) {#name, offsetof(Config, name)}
-static const Knob flags[] = {KNOB(debug),
-                             KNOB(interpret),
-                             KNOB(check_bounds),
-                             KNOB(line_info),
-                             KNOB(no_fp_fusion),
-                             KNOB(fp_fusion),
-                             KNOB(always_compile),
-                             KNOB(override),
-                             KNOB(dump_ir),
-                             KNOB(dump_nvptx),
-                             KNOB(dump_ptxas_log),
-                             KNOB(front_end_debugging),
-                             KNOB(disable_ptxas_opt),
-                             KNOB(tma)};
+/* clang-format off */
+static const Knob flags[] = {
+    KNOB(debug), KNOB(interpret), KNOB(check_bounds), KNOB(line_info),
+    KNOB(no_fp_fusion), KNOB(fp_fusion), KNOB(always_compile), KNOB(override),
+    KNOB(dump_ir), KNOB(dump_nvptx), KNOB(dump_ptxas_log), KNOB(front_end_debugging),
+    KNOB(disable_ptxas_opt), KNOB(tma)};
+/* clang-format on */
 static const Knob numbers[] = {KNOB(stream_bytes), KNOB(cache_max_bytes),
                                KNOB(emu_seed)};
 static const Knob texts[] = {KNOB(dump),         KNOB(dump_dir), KNOB(stop),

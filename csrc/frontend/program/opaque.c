@@ -95,38 +95,15 @@ is_enum(PyObject *cls)
 static bool
 is_plain_class(PyObject *cls)
 {
-    static const char *const plain[] = {"object",
-                                        "int",
-                                        "float",
-                                        "complex",
-                                        "bool",
-                                        "str",
-                                        "bytes",
-                                        "tuple",
-                                        "list",
-                                        "dict",
-                                        "set",
-                                        "frozenset",
-                                        "range",
-                                        "slice",
-                                        "type",
-                                        "ellipsis",
-                                        "property",
-                                        "function",
-                                        "method",
-                                        "classmethod",
-                                        "staticmethod",
-                                        "SimpleNamespace",
-                                        "partial",
-                                        "member_descriptor",
-                                        "getset_descriptor",
-                                        "wrapper_descriptor",
-                                        "method_descriptor",
-                                        "dtype",
-                                        "code",
-                                        "generic",
-                                        "NoneType",
-                                        NULL};
+    /* clang-format off */
+    static const char *const plain[] = {
+        "object", "int", "float", "complex", "bool", "str", "bytes", "tuple",
+        "list", "dict", "set", "frozenset", "range", "slice", "type", "ellipsis",
+        "property", "function", "method", "classmethod", "staticmethod",
+        "SimpleNamespace", "partial", "member_descriptor", "getset_descriptor",
+        "wrapper_descriptor", "method_descriptor", "dtype", "code", "generic",
+        "NoneType", NULL};
+    /* clang-format on */
     PyObject *name = PyType_GetName((PyTypeObject *)cls);
     const char *s = name ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
     size_t n = s ? strlen(s) : 0;

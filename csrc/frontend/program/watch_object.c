@@ -40,33 +40,16 @@ fe_bytes_of(PyObject *o)
 static bool
 is_idle(PyObject *name)
 {
+    /* clang-format off */
     static const char *const words[] = {
-        "__repr__",
-        "__eq__",
-        "__hash__",
-        "__doc__",
-        "__module__",
-        "__dict__",
-        "__weakref__",
-        "__annotations__",
-        "__getnewargs__",
-        "__replace__",
-        "__reduce_ex__",
-        "__getstate__",
-        "__setstate__",
-        "__slots__",
-        "__qualname__",
-        "__parameters__",
-        "__orig_bases__",
-        "__dataclass_fields__",
-        "__dataclass_params__",
-        "__firstlineno__",
-        "__static_attributes__",
-        "__classdictcell__",
-        "__annotate_func__",
-        "__annotations_cache__",
-        "__abstractmethods__",
-    };
+        "__repr__", "__eq__", "__hash__", "__doc__", "__module__", "__dict__",
+        "__weakref__", "__annotations__", "__getnewargs__", "__replace__",
+        "__reduce_ex__", "__getstate__", "__setstate__", "__slots__",
+        "__qualname__", "__parameters__", "__orig_bases__", "__dataclass_fields__",
+        "__dataclass_params__", "__firstlineno__", "__static_attributes__",
+        "__classdictcell__", "__annotate_func__", "__annotations_cache__",
+        "__abstractmethods__"};
+    /* clang-format on */
     for (size_t i = 0; i < COUNT(words); i++)
         if (!PyUnicode_CompareWithASCIIString(name, words[i]))
             return true;
