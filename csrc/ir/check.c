@@ -25,6 +25,14 @@ type_text(const Op *o, const Type *t)
 }
 
 const char *
+refuse_change(const Op *o, bool is_wrong)
+{
+    return is_wrong ? refuse(o, "from %s to %s", type_text(o, at(o, 0)),
+                             type_text(o, res(o, 0)))
+                    : NULL;
+}
+
+const char *
 want_result(const Op *o, int i, const Type *t)
 {
     if (res(o, i) == t)

@@ -34,6 +34,12 @@ res(const Op *o, int i)
     return result(o, i)->type;
 }
 
+static inline const Type *
+i32(const Op *o)
+{
+    return ty_scalar(comp(o), E_I32);
+}
+
 static inline bool
 is_elem(const Type *t, Elem e)
 {
@@ -55,6 +61,9 @@ same_place(const Type *a, const Type *b)
 
 /* A check's answer: the op's word, a colon, and the text. */
 const char *refuse(const Op *o, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* The answer where it is wrong to make a value of the result's type of operand 0. */
+const char *refuse_change(const Op *o, bool is_wrong);
 
 /* Of some checks the first answer that is not NULL: those behind it are not made. */
 #define ALL(...)                                                                       \

@@ -173,5 +173,5 @@ check_histogram(const Op *o)
         return refuse(o, "of %s into %" PRId64 " bins", type_text(o, at(o, 0)), bins);
     err = want_mask(o, 1, at(o, 0));
     int32_t n = (int32_t)bins;
-    return err ? err : want_shape(o, 0, ty_scalar(comp(o), E_I32), 1, &n);
+    return err ? err : want_shape(o, 0, i32(o), 1, &n);
 }

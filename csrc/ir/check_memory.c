@@ -206,7 +206,7 @@ want_boxes(const Op *o, const Type *t, int n_more)
     const char *err = want_count(o, n, n);
     for (int d = 0; !err && d < rank; d++) {
         int box = box_side(ir_attr(map, ATTR_BOX), d);
-        err = want_arg(o, 1 + d, ty_scalar(comp(o), E_I32));
+        err = want_arg(o, 1 + d, i32(o));
         if (!err && (d < lead ? box != 1 : t->shape[d - lead] % box))
             err = refuse(o, "%s is no whole boxes", type_text(o, t));
     }
@@ -228,7 +228,7 @@ check_map_store(const Op *o)
     const Type *t = at(o, o->n_args - 1);
     const Val *stage = ir_store_stage(o);
     return ALL(want_boxes(o, t, stage ? 3 : 1),
-               stage ? want_arg(o, o->n_args - 2, ty_scalar(comp(o), E_I32)) : NULL,
+               stage ? want_arg(o, o->n_args - 2, i32(o)) : NULL,
                at(arg(o, 0)->def, 0)->is_const ? refuse(o, "through a const pointer")
                                                : NULL);
 }
@@ -248,7 +248,7 @@ want_slot(const Op *o, int smem)
     if (!at(o, smem)->slots || at(o, smem)->is_local)
         return refuse(o, "operand %d is %s, expected smem", smem,
                       type_text(o, at(o, smem)));
-    return want_arg(o, smem + 1, ty_scalar(comp(o), E_I32));
+    return want_arg(o, smem + 1, i32(o));
 }
 
 /* Is t shared memory whose layout says where elements are? */
@@ -316,7 +316,7 @@ want_slice(const Op *o)
 {
     if (!at(o, 0)->is_local)
         return refuse(o, "operand 0 is %s, expected local", type_text(o, at(o, 0)));
-    return want_arg(o, 1, ty_scalar(comp(o), E_I32));
+    return want_arg(o, 1, i32(o));
 }
 
 const char *
@@ -335,10 +335,9 @@ const char *
 check_to_shared(const Op *o)
 {
     const Type *from = at(o, 0), *to = res(o, 0);
-    if (!from->layout || from->slots || !is_place(to) || to->slots != 1 ||
-        ty_slot(comp(o), to, from->layout) != from)
-        return refuse(o, "from %s to %s", type_text(o, from), type_text(o, to));
-    return NULL;
+    return refuse_change(o, !from->layout || from->slots || !is_place(to) ||
+                                to->slots != 1 ||
+                                ty_slot(comp(o), to, from->layout) != from);
 }
 
 const char *
@@ -401,14 +400,14 @@ want_mbar(const Op *o, int i)
 {
     if (!at(o, i)->mbars)
         return refuse(o, "operand %d is %s, expected mbar", i, type_text(o, at(o, i)));
-    return want_arg(o, i + 1, ty_scalar(comp(o), E_I32));
+    return want_arg(o, i + 1, i32(o));
 }
 
 const char *
 check_mbar_wait(const Op *o)
 {
     enum { MAX_LOOKS = 1 << 10 };
-    return ALL(want_mbar(o, 0), want_arg(o, 2, ty_scalar(comp(o), E_I32)),
+    return ALL(want_mbar(o, 0), want_arg(o, 2, i32(o)),
                want_word(o, ATTR_LOOKS, 0, MAX_LOOKS));
 }
 
@@ -441,7 +440,7 @@ check_tma_load(const Op *o)
         err = refuse(o, "operand 3 is %s, expected mbar<%d>", type_text(o, at(o, 3)),
                      at(o, 1)->slots);
     for (int i = 4; !err && i < o->n_args; i++)
-        err = want_arg(o, i, ty_scalar(comp(o), E_I32));
+        err = want_arg(o, i, i32(o));
     if (!err)
         err = want_word(o, ATTR_START, 0, ty_numel(at(o, 1)) * ty_bytes(at(o, 1)) - 1);
     const Op *ring = arg(o, 3)->def;

@@ -24,16 +24,14 @@ check_arange(const Op *o)
     if (start < 0 || end <= start || end > (int64_t)1 << 32 || end - start > MAX_NUMEL)
         return refuse(o, "bad range %" PRId64 "..%" PRId64, start, end);
     int32_t n = (int32_t)(end - start);
-    return want_shape(o, 0, ty_scalar(comp(o), E_I32), 1, &n);
+    return want_shape(o, 0, i32(o), 1, &n);
 }
 
 const char *
 check_splat(const Op *o)
 {
-    if (at(o, 0)->rank || !res(o, 0)->rank || !same_element(at(o, 0), res(o, 0)))
-        return refuse(o, "from %s to %s", type_text(o, at(o, 0)),
-                      type_text(o, res(o, 0)));
-    return NULL;
+    return refuse_change(o, at(o, 0)->rank || !res(o, 0)->rank ||
+                                !same_element(at(o, 0), res(o, 0)));
 }
 
 const char *
@@ -42,13 +40,13 @@ check_axis_i32(const Op *o)
     int64_t axis = ir_attr(o, ATTR_AXIS);
     if (axis < 0 || axis > 2)
         return refuse(o, "axis %" PRId64 ", expected 0 to 2", axis);
-    return want_result(o, 0, ty_scalar(comp(o), E_I32));
+    return want_result(o, 0, i32(o));
 }
 
 const char *
 check_i32(const Op *o)
 {
-    return want_result(o, 0, ty_scalar(comp(o), E_I32));
+    return want_result(o, 0, i32(o));
 }
 
 const char *
@@ -71,16 +69,15 @@ check_broadcast(const Op *o)
     bool ok = from->rank && from->rank == to->rank && same_element(from, to);
     for (int i = 0; ok && i < from->rank; i++)
         ok = from->shape[i] == to->shape[i] || from->shape[i] == 1;
-    return ok ? NULL : refuse(o, "from %s to %s", type_text(o, from), type_text(o, to));
+    return refuse_change(o, !ok);
 }
 
 const char *
 check_reshape(const Op *o)
 {
     const Type *from = at(o, 0), *to = res(o, 0);
-    if (!from->rank || !same_element(from, to) || ty_numel(from) != ty_numel(to))
-        return refuse(o, "from %s to %s", type_text(o, from), type_text(o, to));
-    return NULL;
+    return refuse_change(o, !from->rank || !same_element(from, to) ||
+                                ty_numel(from) != ty_numel(to));
 }
 
 const char *
@@ -140,20 +137,18 @@ const char *
 check_resize(const Op *o)
 {
     const Type *from = at(o, 0), *to = res(o, 0);
-    if (!from->rank || from->rank != to->rank || !same_element(from, to) ||
-        from->is_ptr || from->layout || to->layout)
-        return refuse(o, "from %s to %s", type_text(o, from), type_text(o, to));
-    return want_arg(o, 1, ty_element(comp(o), from));
+    return OR(refuse_change(o, !from->rank || from->rank != to->rank ||
+                                   !same_element(from, to) || from->is_ptr ||
+                                   from->layout || to->layout),
+              want_arg(o, 1, ty_element(comp(o), from)));
 }
 
 const char *
 check_convert(const Op *o)
 {
     const Type *from = at(o, 0), *to = res(o, 0);
-    if (!from->layout || !to->layout || !ty_same_shape(from, to) ||
-        !same_element(from, to))
-        return refuse(o, "from %s to %s", type_text(o, from), type_text(o, to));
-    return NULL;
+    return refuse_change(o, !from->layout || !to->layout || !ty_same_shape(from, to) ||
+                                !same_element(from, to));
 }
 
 const char *
@@ -167,8 +162,8 @@ check_keep(const Op *o)
 
 /* ---- elementwise ----------------------------------------------------------------- */
 
-static const char *
-all_same(const Op *o)
+const char *
+check_arith(const Op *o)
 {
     if (at(o, 0)->is_ptr)
         return refuse(o, "operand 0 is a pointer: %s", type_text(o, at(o, 0)));
@@ -179,22 +174,16 @@ all_same(const Op *o)
 }
 
 const char *
-check_arith(const Op *o)
-{
-    return all_same(o);
-}
-
-const char *
 check_float_(const Op *o)
 {
-    return ty_is_float(at(o, 0)) ? all_same(o)
+    return ty_is_float(at(o, 0)) ? check_arith(o)
                                  : refuse(o, "of %s", type_text(o, at(o, 0)));
 }
 
 const char *
 check_int_(const Op *o)
 {
-    return ty_is_int(at(o, 0)) ? all_same(o)
+    return ty_is_int(at(o, 0)) ? check_arith(o)
                                : refuse(o, "of %s", type_text(o, at(o, 0)));
 }
 
@@ -203,7 +192,7 @@ check_math(const Op *o)
 {
     if (!is_elem(at(o, 0), E_F32) && !is_elem(at(o, 0), E_F64))
         return refuse(o, "of %s, expected f32 or f64", type_text(o, at(o, 0)));
-    return all_same(o);
+    return check_arith(o);
 }
 
 const char *
@@ -242,9 +231,7 @@ const char *
 check_bitcast(const Op *o)
 {
     const Type *from = at(o, 0), *to = res(o, 0);
-    if (!same_place(from, to) || ty_bits(from) != ty_bits(to))
-        return refuse(o, "from %s to %s", type_text(o, from), type_text(o, to));
-    return NULL;
+    return refuse_change(o, !same_place(from, to) || ty_bits(from) != ty_bits(to));
 }
 
 const char *
