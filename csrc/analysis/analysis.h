@@ -218,7 +218,7 @@ int64_t acc_words(const Block *b);
 int64_t own_sum_words(const Func *f);
 /* Beside those sums and the product's ptxas makes do with so many registers, if it is told to: float8 with scales by
  * 64x128x128 and four warps takes 168, of which none spills, and 197 otherwise. */
-enum { OTHERS_OF_SUMS = 40 };
+enum { OTHERS_OF_SUMS = 40, OTHERS_OF_LOOPS = 56 };
 /* About how many blocks of so many warps are resident together that keep so many words in a thread's
  * registers through their loop, and so many bytes of shared memory. */
 int hopper_blocks(const Func *f, int warps, int words, int64_t shared);
@@ -282,6 +282,8 @@ typedef struct RolesPlan {
 RolesPlan roles_plan(Func *f);
 /* Is this a MAP_LOAD of what products of warpgroups read where it comes to lie? */
 bool roles_bring(Func *f, const Op *o);
+/* Bytes of what such a load brings: of its place in a slot. */
+int64_t tile_bytes(const Op *load);
 /* Do threads make an operand of a loop's product of what they load? */
 bool has_made_operand(Func *f);
 

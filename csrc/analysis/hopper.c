@@ -277,8 +277,7 @@ hopper_blocks_of(const Func *f, int warps, int words, int64_t shared)
 int
 hopper_blocks(const Func *f, int warps, int words, int64_t shared)
 {
-    enum { OTHERS = 56 };
-    return hopper_blocks_of(f, warps, words + OTHERS, shared);
+    return hopper_blocks_of(f, warps, words + OTHERS_OF_LOOPS, shared);
 }
 
 bool

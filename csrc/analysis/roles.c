@@ -139,8 +139,8 @@ typedef struct Tiles {
     bool in_loop;
 } Tiles;
 
-static int64_t
-copied_bytes(const Op *load)
+int64_t
+tile_bytes(const Op *load)
 {
     const Type *t = result(load, 0)->type;
     return ty_numel(t) * elem_info[t->elem].bytes;
@@ -162,7 +162,7 @@ look_for_copies(Tiles *k, const Block *b, int slots)
             continue;
         k->n++;
         k->in_loop |= b->owner != NULL;
-        own += copied_bytes(o) * (b->owner ? slots : 1);
+        own += tile_bytes(o) * (b->owner ? slots : 1);
         need_around(&k->slice, o);
         for (int i = 1; i < o->n_args; i++)
             need(&k->slice, arg(o, i));
@@ -247,7 +247,7 @@ look_at_work(const Block *b)
         w.n_chained++;
         w.kept += ty_numel(arg(o, 0)->type) * elem_info[arg(o, 0)->type->elem].bytes;
         if (load && load->block == b && is_read_before(o, load))
-            w.again += copied_bytes(load);
+            w.again += tile_bytes(load);
     }
     return w.words >= most.words ? w : most;
 }
@@ -276,8 +276,7 @@ blocks_of(Func *f, int64_t words)
 static RolesBlocks
 some_blocks(Func *f)
 {
-    enum { OTHERS = 56 };
-    int others = has_chained_dot(f->body) ? OTHERS : OTHERS_OF_SUMS;
+    int others = has_chained_dot(f->body) ? OTHERS_OF_LOOPS : OTHERS_OF_SUMS;
     return blocks_of(f, acc_words(f->body) + own_sum_words(f) + others);
 }
 

@@ -137,10 +137,7 @@ has_room_to_stay_open(Func *f, const Block *b)
 {
     int64_t bytes = 0;
     for (const Op *o = b->first; o; o = o->next)
-        if (roles_bring(f, o)) {
-            const Type *t = result(o, 0)->type;
-            bytes += ty_numel(t) * elem_info[t->elem].bytes;
-        }
+        bytes += roles_bring(f, o) ? tile_bytes(o) : 0;
     return OPEN_SLOTS * bytes <= shared_memory_limit(&f->c->opt.target);
 }
 
@@ -267,10 +264,8 @@ deal_rings(Rings *w)
             continue;
         Ring *r = s->ring = NEW(a, Ring);
         r->like = s;
-        for (int k = 0; k < s->n; k++) {
-            const Type *t = result(s->load[k], 0)->type;
-            r->bytes += (int)ty_numel(t) * ty_bytes(t);
-        }
+        for (int k = 0; k < s->n; k++)
+            r->bytes += (int)tile_bytes(s->load[k]);
         PUSH(a, &w->ring, r);
     }
 }
