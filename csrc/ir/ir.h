@@ -226,28 +226,17 @@ typedef enum Attr {
     N_ATTR
 } Attr;
 enum { MAX_ATTR = 5, MAX_REGION = 2 };
+/* clang-format off */
 enum {
-    OPF_PURE = 1,
-    OPF_ELEM = 2,
-    OPF_COMM = 4,
-    OPF_READS = 8,
-    OPF_WRITES = 16,
-    OPF_TERM = 32,
-    OPF_SYNC = 64,
-    OPF_CONTROL = 128,
-    OPF_SHARED = 256,
-    OPF_VIEW = 512,
-    OPF_SLOW = 1024,
-    OPF_HEAVY = 2048,
-    OPF_SCRATCH = 4096,
-    OPF_STEPS = 8192,
-    OPF_MAPS = 16384,
-    OPF_STAYS = 32768,
-    OPF_TRAPS = 65536,
+    OPF_PURE = 1 << 0,     OPF_ELEM = 1 << 1,     OPF_COMM = 1 << 2,     OPF_READS = 1 << 3,
+    OPF_WRITES = 1 << 4,   OPF_TERM = 1 << 5,     OPF_SYNC = 1 << 6,     OPF_CONTROL = 1 << 7,
+    OPF_SHARED = 1 << 8,   OPF_VIEW = 1 << 9,     OPF_SLOW = 1 << 10,    OPF_HEAVY = 1 << 11,
+    OPF_SCRATCH = 1 << 12, OPF_STEPS = 1 << 13,   OPF_MAPS = 1 << 14,    OPF_STAYS = 1 << 15,
+    OPF_TRAPS = 1 << 16,
     OPF_MASK_AT = 17, /* two bits: which operand may be the mask; 0: none */
-    OPF_FREE = 1 << 19,
-    OPF_SPECIAL = 1 << 20,
+    OPF_FREE = 1 << 19,    OPF_SPECIAL = 1 << 20,
 };
+/* clang-format on */
 typedef struct OpInfo {
     const char *text;
     int8_t n_args, n_results, n_regions; /* -1: varies */
@@ -495,6 +484,18 @@ typedef struct Build {
     Op *before; /* NULL: at the end of block */
     const Loc *loc;
 } Build;
+
+/* What is built stands right in front of o, or behind it, and is of o's line. */
+static inline Build
+ir_before(Op *o)
+{
+    return (Build){o->block->func, o->block, o, o->loc};
+}
+static inline Build
+ir_behind(Op *o)
+{
+    return (Build){o->block->func, o->block, o->next, o->loc};
+}
 
 Func *ir_func(Comp *c, const char *name, const Loc *loc);
 Val *ir_param(Func *f, const Type *t, const char *name, int slot);

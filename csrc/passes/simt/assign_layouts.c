@@ -281,7 +281,7 @@ cast_operand(Assign *s, Op *o, int i, Elem e)
     Val *v = arg(o, i);
     if (v->type->elem == e)
         return;
-    Build b = {.f = s->f, .block = o->block, .before = o, .loc = o->loc};
+    Build b = ir_before(o);
     const Layout *l = v->type->layout;
     if (!l) /* cheap, and nobody has asked yet */
         v = demand(s, v, wishes_default(s->wishes, v->type));

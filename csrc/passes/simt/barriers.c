@@ -16,11 +16,12 @@
 static void
 wait_in_front(SharedWalk *w, Op *o)
 {
+    (void)w;
     if (!is_shared_alloc(o)) {
         o->place->waits |= WAIT_FREE;
         return;
     }
-    Build b = {.f = w->f, .block = o->block, .before = o, .loc = o->loc};
+    Build b = ir_before(o);
     ir_op(&b, OP_BARRIER, 0, NULL, 0, NULL);
 }
 

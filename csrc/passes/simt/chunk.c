@@ -131,7 +131,7 @@ have_whole(Func *f, Parts *parts)
             if (!t->rank || !has_many_registers(arg(o, 0)) ||
                 t->layout != axis_parted(f->c, x->layout, axis))
                 continue;
-            Build b = {.f = f, .block = o->block, .before = o->next, .loc = o->loc};
+            Build b = ir_behind(o);
             v->type = ty_with_layout(f->c, t, layouts_slice(f->c, x->layout, axis));
             Val *parted = ir_op1(&b, OP_CONVERT, 1, &v, t);
             ir_replace(v, parted);
@@ -155,8 +155,7 @@ have_parted(Func *f, Parts *parts)
 {
     for (int i = 0; i < parts->n; i++) {
         Parted *p = &parts->at[i];
-        const Op *o = p->v->def;
-        Build b = {.f = f, .block = o->block, .before = o->next, .loc = o->loc};
+        Build b = ir_behind(p->v->def);
         Val *whole = ir_op1(&b, OP_CONVERT, 1, &p->v, p->v->type);
         p->v->type = p->type;
         ir_replace(p->v, whole);

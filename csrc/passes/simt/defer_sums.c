@@ -286,10 +286,10 @@ rewrite(Sum *s)
     if (s->mul)
         ir_erase(s->mul);
 
-    Build before = {.f = s->f, .block = loop->block, .before = loop, .loc = loop->loc};
+    Build before = ir_before(loop);
     ir_set_arg(loop, s->carried + 3, ir_const_bits(&before, parts, 0));
-    Build after = {
-        .f = s->f, .block = loop->block, .before = loop->next, .loc = s->reduce->loc};
+    Build after = ir_behind(loop);
+    after.loc = s->reduce->loc;
     Use *uses = whole->uses; /* those of now: the newest come first */
     Val *total = sum_groups(s, &after, whole, false);
     total = moved(s, &after, parted_as(s, total, wanted), wanted);

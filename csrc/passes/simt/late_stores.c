@@ -152,8 +152,8 @@ static Val *
 alloc_stage(Late *k, Op *before)
 {
     Comp *c = k->f->c;
-    Build b = {
-        .f = k->f, .block = before->block, .before = before, .loc = k->store->loc};
+    Build b = ir_before(before);
+    b.loc = k->store->loc;
     const Type *block = k->form.smem;
     if (k->stage.pieces > 1) {
         const int *box = k->form.box + k->form.lead;
@@ -202,8 +202,8 @@ store_beside_products(const Late *k, Val *const *what, Val *stage, Val *from)
     for (Op *o = loop->regions[0]->first; o; o = o->next)
         last = o->op == OP_MMA_START ? o : last;
     Val *piece = ir_carry(loop, from, from->name);
-    Build b = {
-        .f = k->f, .block = last->block, .before = last->next, .loc = k->store->loc};
+    Build b = ir_behind(last);
+    b.loc = k->store->loc;
     store_piece(&b, k, what, stage, piece);
     ir_add_arg(loop->regions[0]->last, ir_bin(&b, OP_ADD, piece, ir_const_i32(&b, 1)));
     return loop->results[loop->n_results - 1];
@@ -213,8 +213,8 @@ static void
 store_late(Late *k)
 {
     Op *programs = k->programs, *end = programs->regions[0]->last;
-    Build front = {
-        .f = k->f, .block = programs->block, .before = programs, .loc = k->f->loc};
+    Build front = ir_before(programs);
+    front.loc = k->f->loc;
     Val *stage = alloc_stage(k, programs), *what[MAX_TMAP_RANK + 1],
         *old[MAX_TMAP_RANK + 1];
     int n = k->rank + 1;
@@ -238,10 +238,8 @@ store_late(Late *k)
         ir_add_arg(end, what[i]);
     ir_add_arg(end, begins);
     Val **left = programs->results + programs->n_results - n - 1;
-    Build behind = {.f = k->f,
-                    .block = programs->block,
-                    .before = programs->next,
-                    .loc = k->f->loc};
+    Build behind = ir_behind(programs);
+    behind.loc = k->f->loc;
     store_rest(&behind, k, left, stage, left[n]);
     ir_erase(k->outer);
 }

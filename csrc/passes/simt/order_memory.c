@@ -257,7 +257,7 @@ end_pending(Order *s)
 static void
 put_barrier(Order *s, Op *before, Conflict why)
 {
-    Build b = {.f = s->f, .block = before->block, .before = before, .loc = before->loc};
+    Build b = ir_before(before);
     Op *barrier = ir_op(&b, OP_BARRIER, 0, NULL, 0, NULL);
     ir_set_attr(barrier, ATTR_RELEASE, why == CONFLICT_RELEASE);
     end_pending(s);

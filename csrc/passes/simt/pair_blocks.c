@@ -258,10 +258,7 @@ halve(Tile *t)
     ir_set_attr(map, ATTR_BOX, box - ((int64_t)half << (BOX_BITS * d)));
     for (int i = 0; i < map->n_args / 2; i++)
         bytes *= box_side(ir_attr(map, ATTR_BOX), i);
-    Build b = {.f = load->block->func,
-               .block = load->block,
-               .before = load->next,
-               .loc = load->loc};
+    Build b = ir_behind(load);
     Map none = {.a = b.f->c->arena};
     Val *row = arg(load, 4 + d);
     row = ir_bin(&b, OP_ADD, row, ir_const_int(&b, row->type, half));
@@ -339,7 +336,7 @@ make_spare(Pairs *p, Block *team)
     EACH_OP(o, f->body) {
         if (o->op != OP_PROGRAM_ID || ir_attr(o, ATTR_AXIS))
             continue;
-        Build b = {.f = f, .block = o->block, .before = o, .loc = o->loc};
+        Build b = ir_before(o);
         Val *n = num_programs(&b),
             *last = ir_bin(&b, OP_SUB, n, ir_const_int(&b, n->type, 1)),
             *block = block_number(&b);

@@ -31,7 +31,7 @@ share_invariant(Pipe *p, Op *move)
     Val *v = result(move, 0), *from = arg(move, 0);
     const Type *t = ty_smem(p->c, from->type, 1,
                             pipeline_slot_layout(p->c, from, from->type->rank - 1));
-    Build b = {.f = p->f, .block = move->block, .before = move, .loc = move->loc};
+    Build b = ir_before(move);
     Val *smem = ir_op1(&b, OP_SHARED_ALLOC, 0, NULL, t),
         *slot = ir_const_int(&b, ty_scalar(p->c, E_I32), 0);
     ir_op(&b, OP_SHARED_STORE, 3, (Val *[]){smem, slot, from}, 0, NULL);
@@ -42,7 +42,7 @@ share_invariant(Pipe *p, Op *move)
         int i = (int)(u - o->args);
         if (o->op != OP_DOT || o->block == move->block)
             continue;
-        Build at = {.f = p->f, .block = o->block, .before = o, .loc = o->loc};
+        Build at = ir_before(o);
         ir_set_arg(o, i,
                    ir_op1(&at, OP_SHARED_LOAD, 2, (Val *[]){smem, slot},
                           ty_slot(p->c, t, v->type->layout)));

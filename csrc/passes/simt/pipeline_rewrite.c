@@ -131,8 +131,8 @@ static Val *
 read_slot(Pipe *p, const Stream *s, Val *slot, const Chain *chain, const Layout *l,
           Op *before)
 {
-    Build b = {
-        .f = p->f, .block = before->block, .before = before, .loc = s->load->loc};
+    Build b = ir_before(before);
+    b.loc = s->load->loc;
     Val *v = ir_op1(&b, OP_SHARED_LOAD, 2, (Val *[]){s->smem, slot},
                     ty_slot(p->c, s->smem->type, pipeline_pulled_back(p->c, chain, l)));
     for (int i = 0; i < chain->n; i++) {
@@ -151,8 +151,8 @@ read_slot(Pipe *p, const Stream *s, Val *slot, const Chain *chain, const Layout 
 static Val *
 view_slot(Pipe *p, const Stream *s, Val *slot, const Chain *chain, Op *before)
 {
-    Build b = {
-        .f = p->f, .block = before->block, .before = before, .loc = s->load->loc};
+    Build b = ir_before(before);
+    b.loc = s->load->loc;
     int all[MAX_RANK], perm[MAX_RANK], next[MAX_RANK];
     const Type *t = ty_smem(p->c, s->smem->type, 1, s->smem->type->layout);
     for (int d = 0; d < t->rank; d++)
@@ -224,10 +224,7 @@ replace_load(Pipe *p, const Stream *s, Val *slot)
     Chain none = {.n = 0};
     Val *v = result(s->load, 0);
     if (s->is_filled) {
-        Build b = {.f = p->f,
-                   .block = s->load->block,
-                   .before = s->load->next,
-                   .loc = s->load->loc};
+        Build b = ir_behind(s->load);
         Val *r = read_slot(p, s, slot, &none, v->type->layout, s->load);
         ir_replace(v, ir_select(&b, arg(s->load, 1), r, arg(s->load, 2)));
         ir_erase(s->load);
@@ -470,7 +467,7 @@ pipeline_rewrite(Pipe *p)
 {
     Op *loop = p->loop, *yield = p->body->last;
     int n_args = p->body->n_args, ahead = p->ahead;
-    Build b = {.f = p->f, .block = loop->block, .before = loop, .loc = loop->loc};
+    Build b = ir_before(loop);
     Ring ring = {0};
     allocate_slots(p, &b);
     build_prologue(p, &b, &ring);

@@ -161,8 +161,7 @@ static void
 rewrite(const Pipelined *p, Op *dot, const Source *s, int n_steps)
 {
     Block *body = p->loop->regions[0];
-    Build out = {
-        .f = p->f, .block = p->loop->block, .before = p->loop, .loc = p->loop->loc};
+    Build out = ir_before(p->loop);
     Map none = {.a = p->f->c->arena};
     ir_clone(&out, p->wait, &none);
     ir_clone(&out, p->barrier, &none);

@@ -394,7 +394,7 @@ build(Rotation *r)
 {
     Op *old = r->loop;
     int n = old->n_results;
-    Build at = {.f = r->f, .block = old->block, .before = old, .loc = old->loc};
+    Build at = ir_before(old);
     const Type *i32 = ty_scalar(r->c, E_I32);
     Val *count = trips(r, &at), *one = ir_const_int(&at, i32, 1),
         *minus = ir_const_int(&at, i32, -1);
@@ -613,7 +613,7 @@ build_whole(Rotation *r)
 {
     Op *old = r->loop;
     int n = old->n_results;
-    Build at = {.f = r->f, .block = old->block, .before = old, .loc = old->loc};
+    Build at = ir_before(old);
     Val *count = trips(r, &at),
         *runs = ir_bin(&at, OP_GT, count, ir_const_int(&at, count->type, 0));
     Op *either = ir_op(&at, OP_IF, 1, &runs, 0, NULL);

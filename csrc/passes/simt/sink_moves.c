@@ -102,7 +102,7 @@ share_move(Func *f, Op *o, int64_t *room)
     if (bytes > *room)
         return;
     *room -= bytes;
-    Build b = {.f = f, .block = o->block, .before = o, .loc = o->loc};
+    Build b = ir_before(o);
     const Type *t = ty_smem(c, from->type, 1,
                             pipeline_slot_layout(c, from, from->type->rank - 1));
     Val *slot[] = {ir_op1(&b, OP_SHARED_ALLOC, 0, NULL, t), ir_const_i32(&b, 0)};

@@ -302,7 +302,7 @@ keep_open(Func *f, Op *loop, Op *dot, Op **wait)
     const Type *plain = acc->type, *open = result(begun, 0)->type;
     ir_replace(result(dot, 0), result(begun, 0));
     ir_erase(dot);
-    Build b = {.f = f, .block = loop->block, .before = loop, .loc = loop->loc};
+    Build b = ir_before(loop);
     Val *in = arg(loop, i + 2);
     ir_set_arg(loop, i + 2, ir_op1(&b, OP_MMA_OPEN, 1, &in, open));
     acc->type = open;
@@ -334,7 +334,7 @@ release_late(Func *f, Op *loop, Op *arrive, Op *at)
 {
     Block *body = loop->regions[0];
     Val *ring = arg(arrive, 0), *slot = arg(arrive, 1);
-    Build b = {.f = f, .block = loop->block, .before = loop, .loc = loop->loc};
+    Build b = ir_before(loop);
     Val *zero = ir_const_int(&b, slot->type, 0);
     ir_add_arg(loop, ir_const_int(&b, slot->type, -1));
     Val *before = ir_block_arg(body, slot->type, NULL),

@@ -57,9 +57,9 @@ find_products(Func *f, const Op *loop, Op **first, Op **last)
 }
 
 static void
-turn(Func *f, Op *before, int what)
+turn(Op *before, int what)
 {
-    Build b = {.f = f, .block = before->block, .before = before, .loc = before->loc};
+    Build b = ir_before(before);
     ir_set_attr(ir_op(&b, OP_TURN, 0, NULL, 0, NULL), ATTR_TURN, what);
 }
 
@@ -70,8 +70,8 @@ take_turns(Func *f, Block *b)
     for (Op *o = b->first, *first = NULL, *last = NULL; o; o = o->next) {
         if (o->op == OP_FOR && ir_attr(o, ATTR_LOOP) & LOOP_MMA_ROUND &&
             find_products(f, o, &first, &last)) {
-            turn(f, first, TURN_WAIT);
-            turn(f, last->next, TURN_PASS);
+            turn(first, TURN_WAIT);
+            turn(last->next, TURN_PASS);
             ir_report(f, first->loc, "dot", "two warpgroups multiply in turn");
             n++;
             continue;
@@ -134,7 +134,7 @@ begin_late(Func *f, const Block *program)
     if (!loop || !late_clocks(loop))
         return;
     Op *first = first_product(program);
-    turn(f, first, TURN_LATE);
+    turn(first, TURN_LATE);
     ir_set_attr(first->prev, ATTR_CLOCKS, late_clocks(loop));
 }
 
@@ -148,5 +148,5 @@ pass_turns(Func *f)
         if (o->op == OP_ROLES && !has_turns)
             begin_late(f, o->regions[0]);
         else if (o->op == OP_ROLES && take_turns(f, o->regions[0]))
-            turn(f, o->regions[0]->first, TURN_OPEN);
+            turn(o->regions[0]->first, TURN_OPEN);
 }

@@ -46,9 +46,9 @@ is_to_lower(Func *f, const Op *o, bool has_roles)
 }
 
 static void
-lower(Func *f, Op *o)
+lower(Op *o)
 {
-    Build b = {.f = f, .block = o->block, .before = o, .loc = o->loc};
+    Build b = ir_before(o);
     Window w = ir_tile(o);
     bool all[MAX_RANK];
     memset(all, true, sizeof all);
@@ -71,5 +71,5 @@ pass_lower_desc(Func *f)
         ir_report(f, f->loc, "roles", str_printf(f->c->arena, "none: %s", why_not));
     EACH_OP_INSIDE_OUT(o, f->body)
         if (is_to_lower(f, o, !why_not))
-            lower(f, o);
+            lower(o);
 }

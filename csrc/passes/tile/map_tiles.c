@@ -172,7 +172,7 @@ static void
 replace(MapTiles *m, Op *o)
 {
     Comp *c = m->f->c;
-    Build b = {.f = m->f, .block = o->block, .before = o, .loc = o->loc};
+    Build b = ir_before(o);
     Window w = ir_tile(o);
     const Type *block = ty_block(c, ty_scalar(c, w.base->type->elem), w.rank - w.lead,
                                  w.block + w.lead);

@@ -182,7 +182,7 @@ narrow_carried(Narrow *n, Op *loop, Val *v, int dim)
 static Val *
 narrow_op(Narrow *n, Op *o, int dim)
 {
-    Build b = {.f = n->f, .block = o->block, .before = o, .loc = o->loc};
+    Build b = ir_before(o);
     const Type *t = part_type(n, result(o, 0)->type, dim);
     uint64_t bits;
     if (ir_is_const(result(o, 0), &bits))
@@ -315,7 +315,7 @@ static Op *
 narrow_load(FactTable *facts, Map *wide, Op *o, int dim, int log2, bool is_number)
 {
     Func *f = o->block->func;
-    Build b = {.f = f, .block = o->block, .before = o, .loc = o->loc};
+    Build b = ir_before(o);
     Narrow n = {.f = f,
                 .facts = facts,
                 .log2 = log2,
@@ -404,7 +404,7 @@ spread_later(Func *f, Map *wide, Op *o)
             return;
     Val *old = result(o, 0);
     Narrow n = {.f = f, .log2 = log2_of(old->type->shape[dim])};
-    Build b = {.f = f, .block = o->block, .before = o, .loc = o->loc};
+    Build b = ir_before(o);
     Map parts = {.a = f->c->arena};
     for (int i = 0; i < o->n_args; i++)
         map_put(&parts, arg(o, i), 0, one_of(&n, &b, arg(o, i), dim));

@@ -274,7 +274,7 @@ mask_like(Pad *p, Op *o, const Val *like, int at)
         if (!is_off)
             dims |= 1u << d;
     }
-    Build b = {.f = p->f, .block = o->block, .before = o, .loc = o->loc};
+    Build b = ir_before(o);
     Val *in = is_padded(p, like) ? pad_valid(p, &b, like, dims) : NULL;
     if (in && at < o->n_args)
         ir_set_arg(o, at, ir_bin(&b, OP_AND, arg(o, at), in));
@@ -296,7 +296,7 @@ pad_arange(Pad *p, Op *o)
         ir_set_attr(o, ATTR_END, start + n);
         return;
     }
-    Build b = {.f = p->f, .block = o->block, .before = o, .loc = o->loc};
+    Build b = ir_before(o);
     Val *i = ir_arange(&b, 0, n);
     pad_replace(p, result(o, 0),
                 ir_bin(&b, OP_ADD, i, ir_const_int(&b, i->type, start)));
@@ -310,7 +310,7 @@ pad_gather(Pad *p, Op *o)
     int32_t n = arg(o, 0)->type->shape[ir_attr(o, ATTR_AXIS)];
     if (!is_padded(p, i) || is_real(p, i, MAX_LOOK))
         return;
-    Build b = {.f = p->f, .block = o->block, .before = o, .loc = o->loc};
+    Build b = ir_before(o);
     if (elem_info[i->type->elem].bits < 32)
         i = ir_cast(&b, i, E_I32);
     ir_set_arg(o, 1, ir_bin(&b, OP_AND, i, ir_const_int(&b, i->type, n - 1)));
@@ -320,7 +320,7 @@ pad_gather(Pad *p, Op *o)
 static void
 pad_dot(Pad *p, Op *o)
 {
-    Build b = {.f = p->f, .block = o->block, .before = o, .loc = o->loc};
+    Build b = ir_before(o);
     int r = result(o, 0)->type->rank;
     for (int i = 0; i < 2; i++) {
         int k = i ? r - 2 : r - 1;
@@ -350,7 +350,7 @@ pad_print(Pad *p, Op *o)
         any = any || is_padded(p, arg(o, i));
     if (!any)
         return;
-    Build b = {.f = p->f, .block = o->block, .before = o, .loc = o->loc};
+    Build b = ir_before(o);
     int n = ir_n_values(o), n_mask = o->n_args - n;
     for (int i = 0; i < n; i++) {
         Val *x[2] = {arg(o, i), n_mask ? arg(o, n) : NULL};

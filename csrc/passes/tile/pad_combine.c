@@ -158,7 +158,7 @@ pad_combine(Pad *p, Op *o)
     Val **in = NEW_N(p->c->arena, Val *, n), **out = NEW_N(p->c->arena, Val *, n);
     if (t == arg(o, 0)->type)
         return;
-    Build b = {.f = p->f, .block = o->block, .before = o, .loc = o->loc};
+    Build b = ir_before(o);
     bool is_whole = whole_blocks(p, o, in);
     unsigned dims = is_whole ? ~0u : 1u << axis;
     for (int i = 0; i < n && !is_whole; i++)

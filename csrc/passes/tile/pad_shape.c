@@ -139,7 +139,7 @@ pad_reshape(Pad *p, Op *o)
         return;
     const Type *wide = result(o, 0)->type;
     int32_t n_from = (int32_t)ty_numel(v->type), n_to = (int32_t)ty_numel(wide);
-    Build b = {.f = p->f, .block = o->block, .before = o, .loc = o->loc};
+    Build b = ir_before(o);
     Val *at = places(&b, numbers(&b, to, wide), from, v->type);
     at = reshape_to(&b, at, 1, &n_to);
     ir_set_arg(o, 0, ir_pick(&b, reshape_to(&b, v, 1, &n_from), 0, at));
@@ -158,7 +158,7 @@ pad_cat(Pad *p, Op *o)
     int32_t n = pad_type(p, x)->shape[0], wide = x->type->shape[0];
     if (n == wide)
         return;
-    Build b = {.f = p->f, .block = o->block, .before = o, .loc = o->loc};
+    Build b = ir_before(o);
     Val *i = ir_arange(&b, 0, v->type->shape[0]);
     Val *first = ir_bin(&b, OP_LT, i, ir_const_int(&b, i->type, n));
     Val *second = ir_bin(&b, OP_ADD, i, ir_const_int(&b, i->type, wide - n));
@@ -176,7 +176,7 @@ pad_resize(Pad *p, Op *o)
 {
     Val *v = arg(o, 0), *r = result(o, 0);
     const Type *from = pad_type(p, v), *to = pad_type(p, r);
-    Build b = {.f = p->f, .block = o->block, .before = o, .loc = o->loc};
+    Build b = ir_before(o);
     int32_t limit[MAX_RANK];
     for (int d = 0; d < to->rank; d++) {
         int32_t has = v->type->shape[d], wants = r->type->shape[d];

@@ -324,7 +324,7 @@ promote(Promote *p, Op *o)
     const char *why = tensor_of(p->f, o, &t);
     if (why)
         return why;
-    Build b = {.f = p->f, .block = o->block, .before = o, .loc = o->loc};
+    Build b = ir_before(o);
     Op *tile = emit_tile(&b, block, &t, value);
     why = tile_refusal(p->f, p->facts, tile, o);
     if (!why && !ask_all(p, &t, block))

@@ -103,7 +103,7 @@ narrow(Func *f, Op *o)
 {
     Val *args[8], *r = result(o, 0);
     const Type *t = ty_scalar(f->c, r->type->elem);
-    Build b = {.f = f, .block = o->block, .before = o, .loc = o->loc};
+    Build b = ir_before(o);
     for (int i = 0; i < o->n_args; i++)
         args[i] = number_of(&b, arg(o, i));
     Op *one = ir_op(&b, o->op, o->n_args, args, 1, &t);
@@ -130,7 +130,7 @@ carry_numbers(Func *f, Op *loop)
     if (!find_carried(&w))
         return;
     Op *yield = w.body->last;
-    Build before = {.f = f, .block = loop->block, .before = loop, .loc = loop->loc};
+    Build before = ir_before(loop);
     Build behind = before, start = before, end = before;
     behind.before = loop->next;
     start.block = end.block = w.body;

@@ -108,7 +108,7 @@ carry_scalar(Op *loop, int i)
     if (!n)
         return;
     const Type *scalar = ty_scalar(f->c, t->is_ptr ? E_I64 : t->elem);
-    Build before = {.f = f, .block = loop->block, .before = loop, .loc = loop->loc};
+    Build before = ir_before(loop);
     Build behind = before, start = before, end = before;
     behind.before = loop->next;
     start.block = end.block = body;

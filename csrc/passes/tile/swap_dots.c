@@ -69,7 +69,7 @@ static void
 try_dot(Func *f, Op *dot)
 {
     DotPlan p = {0};
-    Build b = {.f = f, .block = dot->block, .before = dot, .loc = dot->loc};
+    Build b = ir_before(dot);
     Val *r = result(dot, 0), *old[] = {arg(dot, 0), arg(dot, 1), arg(dot, 2)}, *new[3];
     const Type *t = r->type;
     if (t->rank != 2 || !comes_from_load(old[0]) || !comes_from_load(old[1]) ||
@@ -102,7 +102,7 @@ only_turn(const Val *v)
 /* Carried value i of the loop is turned before use, and what goes round is turned back. One turn is
  * both where a loop turns the same block in each iteration, and stays. */
 static void
-carry_turned(Func *f, Op *loop, int i)
+carry_turned(Op *loop, int i)
 {
     Block *body = loop->regions[0];
     Val *v = body->args[i + 1], *last = arg(body->last, i), *out = result(loop, i);
@@ -110,7 +110,7 @@ carry_turned(Func *f, Op *loop, int i)
     if (!turn || turn == back || !is_turn(back) || back->block != body ||
         arg(back, 0)->type != result(turn, 0)->type)
         return;
-    Build b = {.f = f, .block = loop->block, .before = loop, .loc = loop->loc};
+    Build b = ir_before(loop);
     ir_set_arg(loop, i + 3, turned(&b, arg(loop, i + 3)));
     ir_set_arg(body->last, i, arg(back, 0));
     out->type = v->type = result(turn, 0)->type;
@@ -135,6 +135,6 @@ pass_swap_dots(Func *f)
             continue;
         }
         for (int i = 0; o->op == OP_FOR && i < o->n_results; i++)
-            carry_turned(f, o, i);
+            carry_turned(o, i);
     }
 }

@@ -208,7 +208,7 @@ flatten(Op *o)
             next = p->next;
             ir_move_before(p, o);
         }
-    Build b = {.f = o->block->func, .block = o->block, .before = o, .loc = o->loc};
+    Build b = ir_before(o);
     for (int i = 0; i < o->n_results; i++) {
         const Type *t = result(o, i)->type;
         Val *c = t->rank ? ir_splat(&b, arg(o, 0), t->rank, t->shape) : arg(o, 0);

@@ -232,7 +232,7 @@ take(Func *f, Loop *l, int64_t n)
         sides[i].k *= (int)n;
         dot_set_sides(l->dot[i], sides[i]);
     }
-    Build b = {.f = f, .block = l->op->block, .before = l->op, .loc = l->op->loc};
+    Build b = ir_before(l->op);
     const Type *t = arg(l->op, 2)->type;
     ir_set_arg(l->op, 2, ir_const_int(&b, t, n * l->step));
     ir_report(f, l->dot[0]->loc, "tiles",
