@@ -40,6 +40,12 @@ class Node:
     def child(self, name: str) -> Node:
         return self.children.setdefault(name, Node(name))
 
+    def below(self, path: list[str]) -> Node:
+        node = self
+        for name in path:
+            node = node.child(name)
+        return node
+
     def add(self, metrics: dict[str, Any]) -> None:
         for key, value in metrics.items():
             if isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -68,9 +74,7 @@ class Session:
     def launched(
         self, path: list[str], extra: dict[str, Any], start: Any, end: Any
     ) -> None:
-        node = self.root
-        for scope in path:
-            node = node.child(scope)
+        node = self.root.below(path)
         node.add({"count": 1, **extra})
         event = None
         if self.is_trace:
@@ -246,27 +250,24 @@ def finalize(session: int | None = None, output_format: str = "") -> None:
         knobs.runtime.launch_exit_hook.remove(_profiler.leave)
 
 
+def _add(metrics: dict[str, Any] | None) -> None:
+    """To the innermost scope."""
+    for s in _chosen(None):
+        if s.active and metrics:
+            s.root.below(_profiler.scopes).add(metrics)
+
+
 def enter_scope(name: str, metrics: dict[str, Any] | None = None) -> None:
     """What is launched from here on stands below name."""
     _profiler.scopes.append(name)
-    for s in _chosen(None):
-        if s.active and metrics:
-            node = s.root
-            for scope_name in _profiler.scopes:
-                node = node.child(scope_name)
-            node.add(metrics)
+    _add(metrics)
 
 
 def exit_scope(name: str | None = None, metrics: dict[str, Any] | None = None) -> None:
     """The end of the innermost scope; metrics are added to it."""
     if name is not None and _profiler.scopes[-1:] != [name]:
         raise ValueError(f"the innermost scope is not {name!r}")
-    for s in _chosen(None):
-        if s.active and metrics:
-            node = s.root
-            for scope_name in _profiler.scopes:
-                node = node.child(scope_name)
-            node.add(metrics)
+    _add(metrics)
     _profiler.scopes.pop()
 
 

@@ -76,16 +76,8 @@ def _build(
         return str(knobs.build.impl(name, src, srcdir, *given))
     out = os.path.join(srcdir, name + _suffix())
     includes = [srcdir, sysconfig.get_paths()["include"], *include_dirs]
-    command = [
-        _compiler(language),
-        src,
-        "-O3",
-        "-shared",
-        "-fPIC",
-        "-Wno-psabi",
-        "-o",
-        out,
-    ]
+    command = [_compiler(language), src, "-o", out]
+    command += "-O3 -shared -fPIC -Wno-psabi".split()
     command += [f"-l{lib}" for lib in libraries]
     command += [f"-L{path}" for path in library_dirs]
     command += [f"-I{path}" for path in includes]
@@ -152,9 +144,7 @@ def _kept(
         file = os.path.join(folder, name + _FILES[language][0])
         with open(file, "wb") as f:
             f.write(src)
-        built = _build(
-            name, file, folder, given[0], given[1], given[2], given[3], language
-        )
+        built = _build(name, file, folder, *given, language)
         with open(built, "rb") as f:
             path = cache.put(f.read(), name + _suffix(), binary=True)
         if not _is_private(path):  # the directory is not: what lies here is ours
