@@ -463,7 +463,7 @@ Val *fe_condition(Fe *f, Value v, const char *of); /* a scalar i1 */
 
 /* ---- expr.c, subscript.c, attr.c, call.c ------------------------------------------------------------------ */
 Value fe_expr(Fe *f, Node *n);
-Value fe_subscript(Fe *f, Node *n); /* subscript.c */
+Value fe_subscript(Fe *f, Node *n);                      /* subscript.c */
 Value fe_attribute_of(Fe *f, Value v, const char *name); /* Walk.attribute */
 /* A method of a text, before its call (result NULL) and after it: neither an argument nor the
  * result is larger than a constant may be. */

@@ -44,9 +44,9 @@ ARROWS = {
     "frontend/program": "base ir frontend",
     "frontend/values": "base ir frontend frontend/program",
     "frontend/syntax": "base frontend frontend/program frontend/values",
-    "frontend/operators": "base ir frontend frontend/values",
+    "frontend/operators": "base ir frontend frontend/values frontend/syntax",
     "frontend/builtins": "base ir ptx frontend frontend/program frontend/values "
-    "frontend/operators",
+    "frontend/syntax frontend/operators",
     "frontend/walk": "base ir frontend frontend/program frontend/values "
     "frontend/syntax frontend/operators frontend/builtins",
     "csrc": "base ir analysis codegen codegen/library codegen/host codegen/simt "
