@@ -9,6 +9,7 @@
     copies      what the tile passes make of products, interpreted (tirc --products): a
                 thousand kernels a seed
     promoted    products by copies of tensors beside the interpreter (fuzz_promoted.py)
+    device      random kernels on a real GPU and the CPU (differ.py, which asks for it)
 
 Kinds have quotas, and get the cores in their proportion; once these are met the time that
 is left is the last's. A process of its own tries some seeds of a kind, since it may die or
@@ -31,6 +32,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -51,7 +53,9 @@ KINDS = {
     "differ": Kind(20_000, 50, 900),  # shrinking included
     "copies": Kind(1_000, 20, 300),
     "promoted": Kind(2_000, 25, 600),
+    "device": Kind(1_000_000, 1000, 60),
 }
+DEAD = 75  # the exit of a process whose GPU takes no more launches
 SLOW, BIG = 10.0, 1024.0  # seconds of CPU time, MB: what a compile may take
 END = 60  # seconds of CPU time after which a compile is ended
 
@@ -102,6 +106,30 @@ def try_kernel(seed: int, watch: Any) -> dict[str, Any]:
     return {"said": "differ", "wrong": f"differ: {said}\n{small.dump()}"}
 
 
+def is_dead(wrong: str) -> bool:
+    """A launch that failed on a GPU may have taken the process's context with it."""
+    import simulated
+
+    if not wrong or not simulated.gpu():
+        return False
+    import torch
+
+    try:
+        torch.cuda.synchronize()
+        return int(torch.ones(2, device="cuda").sum()) != 2
+    except Exception:
+        return True
+
+
+def try_device(seed: int) -> dict[str, Any]:
+    import differ
+
+    said = differ.compare(seed)
+    if not said or said.startswith("skip"):
+        return {"said": "agree" if not said else "skip", "wrong": ""}
+    return {"said": "differ", "wrong": f"differ: {said}", "dead": is_dead(said)}
+
+
 def try_copies(seed: int) -> dict[str, Any]:
     seeds = f"{1000 * seed}..{1000 * seed + 999}"
     done = subprocess.run(
@@ -128,6 +156,7 @@ def try_product(seed: int) -> dict[str, Any]:
         "wrong": wrong,
         "launches": n,
         "copied": copied,
+        "dead": is_dead(wrong),
     }
 
 
@@ -139,7 +168,9 @@ def worker(kind: str, first: int, n: int) -> None:
     faulthandler.enable()
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what kernels print
-    tegula.knobs.cache.dir, tegula.knobs.nvidia.ptxas = "", "none"
+    tegula.knobs.cache.dir = ""
+    if kind != "device":
+        tegula.knobs.nvidia.ptxas = "none"
     watch: Any = None
     if kind == "mutated":
         import fuzz
@@ -149,10 +180,6 @@ def worker(kind: str, first: int, n: int) -> None:
         from maker.watch import Watch
 
         watch = Watch()
-    elif kind == "promoted":
-        import simulated
-
-        simulated.driver().__enter__()
     for seed in range(first, first + n):
         print(json.dumps({"seed": seed}), file=answers, flush=True)
         if kind == "mutated":
@@ -163,9 +190,13 @@ def worker(kind: str, first: int, n: int) -> None:
             r = try_kernel(seed, watch)
         elif kind == "copies":
             r = try_copies(seed)
+        elif kind == "device":
+            r = try_device(seed)
         else:
             r = try_product(seed)
         print(json.dumps(r), file=answers, flush=True)
+        if r.get("dead"):
+            sys.exit(DEAD)
     if watch:
         watch.close()
 
@@ -182,7 +213,7 @@ def text_of(kind: str, seed: int) -> str:
 
         made = fuzz_source.written(seed)
         return f"# {made[1]} {made[2]}\n{made[0]}" if made else ""
-    if kind == "differ":
+    if kind in ("differ", "device"):
         from maker import Draw, make
 
         return make(Draw(seed)).dump()
@@ -276,6 +307,8 @@ class Slot(threading.Thread):
             return last
         if why == "ended" and code == 0:
             return last
+        if why == "ended" and code == DEAD:
+            return seed + 1
         wrong = f"crash: the process ended: {code}"
         if why == "hang" or code == -signal.SIGPROF:
             wrong = "slow: it did not end"
@@ -336,20 +369,20 @@ def table(slots: list[Slot], kinds: list[str]) -> None:
         print(f"  {more}" if c["launches"] else "")
 
 
-def main() -> int:
+def main(kinds: Sequence[str] = tuple(KINDS)[:-1]) -> int:
     p = argparse.ArgumentParser()
     p.add_argument("--seconds", type=float, default=600)
     p.add_argument("--cores", type=int, default=os.cpu_count() or 1)
     p.add_argument("--out", type=Path, default=Path("."))
     p.add_argument("--seed", type=int, default=int(time.time()) % 100_000)
-    p.add_argument("--kinds", default=",".join(KINDS), help="a list with commas")
+    p.add_argument("--kinds", default=",".join(kinds), help="a list with commas")
     a = p.parse_args()
     end = time.monotonic() + a.seconds
     a.out.mkdir(parents=True, exist_ok=True)
     import simulated
 
     kinds = [k for k in KINDS if k in a.kinds.split(",")]
-    if not simulated.LIBRARY.exists():
+    if not simulated.available() and not simulated.gpu():
         kinds = [k for k in kinds if k != "promoted"]
     attack = Attack(a.out, end, a.seed, kinds)
     slots = [Slot(attack, i) for i in range(a.cores)]

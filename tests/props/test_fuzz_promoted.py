@@ -26,15 +26,7 @@ CHUNKS = -(-MANY // CHUNK)
 FIRST = 1_000_000 * int(os.environ.get("TEGULA_SEED", "0"))
 
 
-@pytest.fixture
-def driver():
-    if not simulated.available():
-        pytest.skip("no build/libptxsim.so, or a GPU")
-    with simulated.driver():
-        yield
-
-
-@pytest.mark.usefixtures("driver")
+@pytest.mark.skipif(not simulated.available(), reason="no build/libptxsim.so, or a GPU")
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_random(chunk: int) -> None:
     first, n, n_copied = FIRST + CHUNK * chunk, 0, 0

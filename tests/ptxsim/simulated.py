@@ -1,4 +1,5 @@
 """A GPU without a GPU: tensors for build/libptxsim.so, which interprets PTX.
+Where there is a GPU, ``launched`` takes the same tensors there.
 
 ``start()`` makes the library tegula's driver, once a process. A device of it is an
 architecture; ``put(array, "sm_80")`` is a tensor there whose memory is a NumPy array, and
@@ -69,7 +70,7 @@ class Tensor:
     """As much of torch.Tensor as a launch asks for."""
 
     def __init__(self, array: np.ndarray, target: str, of: Tensor | None = None):
-        self.lib = start()
+        self.lib = start() if not gpu() else None
         self.array = array
         self.of = of  # whose memory it is
         self.target = target
@@ -77,12 +78,12 @@ class Tensor:
         self.device = f"cuda:{DEVICES[target]}"
         self.shape = array.shape
         self.base = array.ctypes.data if array.nbytes and not of else None
-        if self.base:
+        if self.lib and self.base:
             assert array.flags.c_contiguous
             assert self.lib.ptxsim_register(self.base, array.nbytes)
 
     def __del__(self) -> None:
-        if getattr(self, "base", None):
+        if getattr(self, "base", None) and self.lib:
             self.lib.ptxsim_unregister(self.base)
 
     def __getitem__(self, at: Any) -> Tensor:
@@ -113,6 +114,34 @@ def put(x: np.ndarray, target: str) -> Tensor:
     there = room[at : at + x.nbytes].view(x.dtype).reshape(x.shape)
     there[...] = x
     return Tensor(there, target)
+
+
+def launched(kernel: Any, grid: Any, *args: Any, **options: Any) -> Any:
+    """The kernel's code, after a launch on tensors of this module: where there is a GPU, on
+    copies of all the memory that they lie in, which come back."""
+    if not gpu():
+        with driver():
+            return kernel[grid](*args, **options)
+    import torch
+
+    owners = {id(a.of or a): a.of or a for a in args if isinstance(a, Tensor)}
+    copies = {
+        k: torch.from_numpy(x.array.view(np.uint8).ravel()).cuda()
+        for k, x in owners.items()
+    }
+
+    def there(a: Any) -> Any:
+        if not isinstance(a, Tensor):
+            return a
+        owner = a.of or a
+        first = a.data_ptr() - owner.data_ptr()
+        memory = copies[id(owner)][first : first + a.array.nbytes]
+        return memory.view(getattr(torch, a.dtype)).reshape(a.shape)
+
+    code = kernel[grid](*map(there, args), **options)
+    for k, x in owners.items():
+        x.array.view(np.uint8).ravel()[:] = copies[k].cpu().numpy()
+    return code
 
 
 def launcher(target: str) -> Any:

@@ -1,0 +1,179 @@
+"""Random kernels on a real GPU beside the CPU: every byte that a launch may have changed.
+
+    python tests/props/differ.py --seconds 240 --cores 16 --out DIR [--seed 7]
+    python tests/props/differ.py 42 71..99      the kernels of these seeds, in this process
+
+Where there is no driver of CUDA, ptxsim:sm_90a stands in for the GPU. A seed is a kernel of
+maker/ and how it is launched: options that say how far the compiler goes, where each array
+begins, and the bytes around the arrays, which nobody may write. The arrays of a launch lie
+in one run of bytes (an arena), so that a store that goes astray hits another array or a
+guard, and is seen.
+
+attack.py runs it in a process a core, which may die or hang: the next begins behind the seed
+that it died of. DIR gets a file for each kernel that differs or raises, with its seed.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "ptxsim")]
+
+import simulated
+from maker import Case, Draw, make
+from maker.case import elements, storage
+from maker.machine import build, differs
+
+import tegula
+
+STAND_IN = "sm_90a"
+GUARD = 256  # bytes at least, around each array
+LAUNCHES = 3  # on a GPU: what is open there may come out right once
+
+
+class Place(NamedTuple):
+    begin: int
+    end: int
+
+
+class Launch(NamedTuple):
+    """Of a case: its bytes, where the arrays are in them, and the GPU's own options."""
+
+    arena: np.ndarray
+    places: dict[str, Place]
+    options: dict[str, Any]
+
+
+def launch_of(case: Case, seed: int) -> Launch:
+    d = random.Random(f"launch {seed}")
+    places, at = {}, GUARD
+    # Descriptors start at a multiple of 16 bytes, anything else where it likes.
+    words = [0, 0, 16] if "descriptor" in case.text else [0, 0, 16, 1]
+    for p in case.params:
+        t = storage(p.dtype)
+        begin = at + (t.itemsize if (shift := d.choice(words)) == 1 else shift)
+        places[p.name] = Place(begin, begin + max(p.n, 1) * t.itemsize)
+        at = (places[p.name].end // GUARD + 2) * GUARD
+    arena = np.random.default_rng(seed).integers(0, 256, at, np.uint8)
+    rng = np.random.default_rng(case.seed)
+    for p in case.params:
+        there = view(arena, places[p.name], p.dtype)
+        there[:] = elements(p, rng) if p.role == "in" else 0
+    return Launch(arena, places, options_of(case, d))
+
+
+def options_of(case: Case, d: random.Random) -> dict[str, Any]:
+    """How far the compiler goes, which no result may depend on."""
+    options: dict[str, Any] = dict(case.options)
+    if "tl.dot" in case.text:
+        level = d.choice(["", "", "", "1", "2", "2,1", "3", "3,all", "3,turns"])
+        options |= {"hopper": level} if level else {}
+    if options.get("num_ctas", 1) == 1 and d.randrange(8) == 0:
+        options["arch"] = d.choice(["sm80", "sm89"])
+    if d.randrange(8) == 0:
+        options["num_warps"] = d.choice([1, 2, 4, 8, 16])
+    return options
+
+
+def view(arena: np.ndarray, place: Place, dtype: str) -> np.ndarray:
+    return arena[place.begin : place.end].view(storage(dtype))
+
+
+def launch(run: Any, case: Case, arrays: list[Any], options: dict[str, Any]) -> None:
+    grid = (case.grid // case.rows, case.rows)
+    numbers = case.n, case.big, case.scale
+    run(grid, *arrays, *numbers, **options, enable_fp_fusion=False)
+
+
+def on_cpu(kernel: Any, case: Case, x: Launch) -> np.ndarray:
+    room = np.empty(x.arena.size + GUARD, np.uint8)
+    skip = -room.ctypes.data % GUARD
+    arena = room[skip : skip + x.arena.size]
+    arena[:] = x.arena
+    with tegula.knobs.runtime.scope():
+        tegula.knobs.runtime.target = "cpu"
+        tegula.knobs.runtime.check_bounds = None if case.seed % 8 == 0 else False
+        arrays = [view(arena, x.places[p.name], p.dtype) for p in case.params]
+        launch(lambda grid, *a, **o: kernel[grid](*a, **o), case, arrays, case.options)
+    return arena
+
+
+def on_gpu(kernel: Any, case: Case, x: Launch) -> np.ndarray:
+    arena = simulated.put(x.arena, STAND_IN)
+    arrays = [
+        simulated.Tensor(view(arena.array, x.places[p.name], p.dtype), STAND_IN, arena)
+        for p in case.params
+    ]
+    launch(partial(simulated.launched, kernel), case, arrays, x.options)
+    return arena.array
+
+
+def difference(case: Case, x: Launch, got: np.ndarray, want: np.ndarray) -> str:
+    """What the bytes got are not, beside those of the CPU."""
+    is_guard = np.ones(x.arena.size, bool)
+    for p in case.params:
+        place = x.places[p.name]
+        is_guard[slice(*place)] = p.role == "in"  # which nobody may write either
+        a, b = (view(arena, place, p.dtype) for arena in (got, want))
+        bad = np.flatnonzero(differs(p, a, np.zeros_like(b) if p.role == "zero" else b))
+        if len(bad):
+            i = bad[0]
+            return f"{p.name}[{i}] is {a[i]}, want {b[i]} ({len(bad)} of {p.n} differ)"
+    bad = np.flatnonzero(is_guard & (got != x.arena))
+    if not len(bad):
+        return ""
+    near = min(x.places.items(), key=lambda item: abs(item[1].end - bad[0]))
+    return f"byte {bad[0]} was written ({len(bad)} in all), near {near}"
+
+
+def compare(seed: int) -> str:
+    """ "" is agreement, "skip: .." a kernel too large for the GPU, all else a fault."""
+    case = make(Draw(seed))
+    x = launch_of(case, seed)
+    kernel = build(case, str(seed))
+    target = "cpu"
+    try:
+        want = on_cpu(kernel, case, x)
+        said = difference(case, x, want, want)
+        target = f"GPU, {x.options}"
+        for _ in range(LAUNCHES if simulated.gpu() else 1):
+            said = said or difference(case, x, on_gpu(kernel, case, x), want)
+    except tegula.OutOfResources as e:
+        return f"skip: {e}"
+    except Exception as e:
+        said = f"{type(e).__name__}: {e}"
+    return f"{target}: {said}" if said else ""
+
+
+def by_hand(words: list[str]) -> int:
+    n_bad = 0
+    for word in words:
+        low, _, high = word.partition("..")
+        for seed in range(int(low), int(high or low) + 1):
+            said = compare(seed)
+            if said and not said.startswith("skip"):
+                n_bad += 1
+                print(f"seed {seed}: {said}\n{make(Draw(seed)).dump()}", flush=True)
+    print(f"{n_bad} differ")
+    return n_bad > 0
+
+
+if __name__ == "__main__":
+    if not simulated.gpu() and not simulated.available():
+        sys.exit("differ: neither a GPU nor build/libptxsim.so (`make ptxsim`)")
+    if sys.argv[1:] and not sys.argv[1].startswith("-"):
+        tegula.knobs.cache.dir = ""
+        sys.exit(by_hand(sys.argv[1:]))
+    import attack
+
+    print(f"on {'the GPU' if simulated.gpu() else f'ptxsim:{STAND_IN}'}")
+    attack.KINDS["promoted"] = attack.Kind(3_000, 100, 120)
+    attack.KINDS["device"] = attack.Kind(12_000, 300, 60)
+    sys.exit(attack.main(["promoted", "device"]))
