@@ -104,3 +104,55 @@ def test_one_ring_for_tiles_that_stay_open():
     for count, shared, rings in sides:
         run = product(2, count, shared, False, num_warps=4, hopper="3,2")
         assert run.asm["simt"].count("ring_alloc") == rings
+
+
+E5M2 = np.array([0, 60, 188, 64, 192], np.uint8)  # of VALUES
+VALUES = np.array([0, 1, -1, 2, -2], np.float64)
+
+
+@tegula.jit
+def beside(
+    q_ptr, k_ptr, v_ptr, p_ptr, c_ptr, total_ptr, steps, MADE: tl.constexpr
+):  # fmt: skip
+    """A sum whose left factor is in registers, beside a product that comes ahead of it: its
+    left factor is made of that one's result where it is MADE."""
+    float8 = tl.pointer_type(tl.float8e5)
+    m, n, d = tl.arange(0, 64)[:, None], tl.arange(0, 32), tl.arange(0, 64)
+    q = tl.load(q_ptr.to(float8) + m * 64 + d)
+    v = tl.make_block_ptr(v_ptr.to(float8), (64, 128), (128, 1), (0, 0), (64, 32), (1, 0))
+    c = tl.zeros((64, 64), tl.float32)
+    total = tl.zeros((64,), tl.float32)
+    for t in range(steps):
+        if MADE:  # K runs across memory, so this is no product of a warpgroup's
+            k = tl.load(k_ptr.to(float8) + d[:, None] * 128 + t * 32 + n)
+        else:
+            k = tl.load(k_ptr.to(float8) + (t * 32 + n) * 64 + d[:, None])
+        s = tl.dot(q, k)
+        if MADE:
+            p = tl.maximum(tl.minimum(s, 2), -2)
+        else:
+            p = tl.load(p_ptr.to(float8) + m * 128 + t * 32 + n).to(tl.float32)
+        c = tl.dot(p.to(tl.float8e5), tl.load(v, boundary_check=(0, 1)).T, c)
+        total += tl.sum(s, 1)
+        v = tl.advance(v, (0, 32))
+    tl.store(c_ptr + m * 64 + d, c)
+    tl.store(total_ptr + d, total)
+
+
+@pytest.mark.parametrize("made", [True, False])
+def test_beside_a_product_that_is_not_waited_for(made):
+    """The sum would be waited for with the product ahead, in the next iteration: that is
+    another kind of product, which nobody waits for, or one whose wait comes later."""
+    r, steps = np.random.default_rng(3), 4
+    q, k, v, p = (
+        r.integers(0, 5, s) for s in ((64, 64), (64, 128), (64, 128), (64, 128))
+    )
+    s = VALUES[q] @ VALUES[k]
+    left = np.clip(s, -2, 2) if made else VALUES[p]
+    factors = q, k if made else k.T, v, p
+    there = [simulated.put(E5M2[x], TARGET) for x in factors]
+    c, total = (simulated.put(np.full(s, np.nan, "f4"), TARGET) for s in ((64, 64), 64))
+    compiled = beside[(1,)](*there, c, total, steps, made, num_warps=4)
+    np.testing.assert_array_equal(c.numpy(), left @ VALUES[v].T)
+    np.testing.assert_array_equal(total.numpy(), s.sum(1))
+    assert "wgmma" in compiled.asm["ptx"]

@@ -213,7 +213,11 @@ def text_of(kind: str, seed: int) -> str:
 
         made = fuzz_source.written(seed)
         return f"# {made[1]} {made[2]}\n{made[0]}" if made else ""
-    if kind in ("differ", "device"):
+    if kind == "device":
+        import differ
+
+        return differ.made(seed).dump()
+    if kind == "differ":
         from maker import Draw, make
 
         return make(Draw(seed)).dump()

@@ -361,24 +361,34 @@ is_open_sum(const Op *dot)
            result(ring, 0)->type->slots >= MIN_SLOTS;
 }
 
-/* Has a thread registers for the open sums' operands beside those of the next iteration, and does a
- * product come first whose result it wants? */
+/* Is o made, element by element, of the results of products in `made`? */
+static bool
+is_made_of(const Op *o, const Map *made)
+{
+    bool moves = o->op == OP_CONVERT || o->op == OP_TRANS || o->op == OP_RESHAPE;
+    return (moves || op_has(o, OPF_ELEM)) && uses_one_of(o, made);
+}
+
+/* Has a thread registers for the open sums' operands beside those of the next iteration? Is each made of a
+ * product ahead? Then it comes behind that one's wait, which ends the sum of the iteration before; else it
+ * would be written over what that sum still reads. */
 static bool
 may_stay_open(const Op *loop)
 {
-    int words = loop_pressure(loop), n_first = 0;
-    for (const Op *o = loop->regions[0]->first; o; o = o->next) {
-        if (o->op != OP_DOT)
+    Map made = {.a = loop->block->func->c->arena};
+    int words = loop_pressure(loop);
+    for (Op *o = loop->regions[0]->first; o; o = o->next) {
+        if (is_made_of(o, &made) || (is_group_dot(o) && !is_open_sum(o)))
+            map_put(&made, o, 0, o);
+        if (!is_group_dot(o) || !is_open_sum(o))
             continue;
-        if (!is_open_sum(o)) {
-            n_first++;
-            continue;
-        }
-        const Type *a = arg(o, 0)->type;
-        words += 2 * (int)(ty_numel(a) * ty_bits(a) /
+        const Val *a = arg(o, 0);
+        if (!a->def || !map_get(&made, a->def, 0))
+            return false;
+        words += 2 * (int)(ty_numel(a->type) * ty_bits(a->type) /
                            (32 * 32 * loop->block->func->team_warps));
     }
-    return n_first && words <= MAX_PRESSURE && !loop->block->func->c->hopper.no_open;
+    return words <= MAX_PRESSURE && !loop->block->func->c->hopper.no_open;
 }
 
 /* Is the dot's result the next iteration's business alone? Which carried value it is, or -1. */

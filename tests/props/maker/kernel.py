@@ -151,23 +151,27 @@ class Kernel(Stmt):
                 e = f"tl.rand(7, {v.name}.to(tl.int32) & 255)"
                 self.store("oa", used, f"({e}).to(tl.float64)", v.shape)
 
-    def make(self) -> Case:
+    def make(self, large: int = 0) -> Case:
         d = self.d
         case = Case("", n=d.below(9), seed=d.below(1000), grid=d.pick([1, 1, 2, 3, 4]))
         scalars = [("n0", "int32"), ("pid", "int32"), ("big", "int64")]
         given = [Var(name, dtype, (), fixed=True) for name, dtype in scalars]
         given.append(Var("scale", "float32", (), whole=False, fixed=True))
         self.vars += given
-        for _ in range(d.between(1, 3)):
+        is_large = bool(large) and d.chance(large)
+        self.is_usual = is_large and d.chance(60)
+        for _ in range(d.between(1, 3) if not self.is_usual else 0):
             self.assign()
         most = 14 if d.chance(10) else 6
-        for _ in range(d.between(1, most)):
+        for _ in range(d.between(1, most) if not self.is_usual else d.below(2)):
             self.statement()
         if d.chance(10) and not self.plain:
             self.put(f"if {self.condition()}:")
             self.put("    return")
+        if is_large:
+            self.large_loop()
         del self.vars[: len(given)]
-        used: dict[str, int] = {}
+        used = self.stored
         self.results(used)
         # An argument that is 1 is a constant; n0 is not.
         head = ["    pid = tl.program_id(0) * tl.num_programs(1) + tl.program_id(1)"]
@@ -194,6 +198,8 @@ class Kernel(Stmt):
         case.options |= {"C": d.pick([1, 2, 5]), "num_warps": d.pick([4, 1, 2, 8])}
         if d.chance(40):
             case.options["num_stages"] = d.pick([1, 2, 3, 4])
+        if is_large:
+            case.options["num_warps"] = d.pick([4, 8, 4, 8, 2])
         chip = d.pick(["sm_80", "sm_90a", "sm_75", "sm_100a", "sm_120a"])
         case.targets = ["cpu", f"emu:{chip}"]
         if chip in ("sm_90a", "sm_100a", "sm_120a") and d.chance(25) and not self.plain:
@@ -210,6 +216,7 @@ def typed(case: Case) -> list[str]:
     return [f"    {p.name} = {p.name}.to(tl.pointer_type(tl.{p.dtype}))" for p in odd]
 
 
-def make(draw: Draw, plain: bool = False) -> Case:
-    """A kernel; plain: of nothing that Triton has not, or leaves undefined."""
-    return Kernel(draw, plain).make()
+def make(draw: Draw, plain: bool = False, large: int = 0) -> Case:
+    """A kernel; plain: of nothing that Triton has not, or leaves undefined; large: in so
+    many of a hundred is a loop of products that warpgroups take."""
+    return Kernel(draw, plain).make(large)

@@ -102,6 +102,7 @@ class Scope:
         self.indent = 1
         self.in_loop = 0
         self.n_names = 0
+        self.stored: dict[str, int] = {}  # elements of a program in arrays, by name
         self.is_shifted = False  # the kernel has an argument "shift"
         self.n_work = 0  # elements of the scratch array that are in use
         self.shapes = list(SHAPES)
