@@ -134,7 +134,7 @@ class Large(Products):
         count = d.pick(["4", "3", "n & 3", "tl.minimum(n, 4)", "1"])
         stages = d.pick(["", ", num_stages=2", ", num_stages=3", ", num_stages=4"])
         loop = Loop(t, f"for {t} in tl.range(0, {count}{stages}):")
-        form = d.pick([self.single, self.shared_factor, self.chain])
+        form = d.pick([self.single, self.shared_factor, self.chain, self.gradient])
         results = form(kind, acc, how, limit, (m, n, k), row, loop)
         for v in results:
             self.put(f"{v.name} = {clamped(v.name, acc)}")
@@ -146,6 +146,9 @@ class Large(Products):
             self.param(out, "out", acc, True, 0)
             self.stored[out] = 2 * size(v.shape)
             start = f"{out} + {tile} * {size(v.shape)}"
+            if len(v.shape) == 2 and d.chance(30):  # a part of the sum
+                self.put(f"tl.atomic_add({start} + {self.index(v.shape)}, {v.name} + 0)")
+                continue
             self.put(f"tl.store({start} + {self.index(v.shape)}, {v.name})")
         self.indent -= 1
 
@@ -212,7 +215,44 @@ class Large(Products):
             f"{total.name} += tl.sum({s}, 1)",
             self.added(v, f"{s}.to(tl.{kind}), {turned(c.tile)}", how),
         ]
+        if d.chance(25):
+            i, j = f"tl.arange(0, {m})[:, None]", f"tl.arange(0, {n})[None, :]"
+            body.insert(1, f"{s} = tl.where({i} + {n} >= {loop.t} * {n} + {j}, {s}, 0)")
         if d.chance(30):  # a row's factor, as of a running maximum
             body.insert(2, f"{v.name} = {v.name} * (1 - ({loop.t} == 1).to(tl.{acc}))")
         self.loop_of(loop, [b, c], body)
         return [v, total]
+
+    def gradient(
+        self, kind: str, acc: str, how: str, limit: int, sides: Sides, row: str, loop: Loop
+    ) -> list[Var]:
+        """That of attention: two products of which a third one's left factor is made, and
+        a tile that two of them read."""
+        d = self.d
+        m, n, k = min(sides[0], 128), d.pick([32, 64]), min(sides[2], 64)
+        v, s, u = self.zeros(acc, (m, k)), self.fresh("s"), self.fresh("u")
+        lefts = []
+        for _ in range(2):
+            left, name = self.walk_of(kind, m, k, row, "0"), self.fresh("q")
+            self.put(left.before)
+            self.put(f"{name} = {left.tile}")
+            lefts.append(name)
+        b, c = (self.walk_of(kind, k, n, "0", loop.t, sums_rows=True) for _ in range(2))
+        x, y = self.fresh("x"), self.fresh("y")
+        product = f"{s} * tl.minimum(tl.maximum({u}, -1), 1)"
+        if d.chance(30):  # the other product is nobody's factor
+            product = s
+        made = f"({product}).to(tl.{kind})"
+        body = [
+            f"{x} = {b.tile}",
+            f"{s} = {clamped(f'tl.dot({lefts[0]}, {x}{how})', acc, limit)}",
+            f"{y} = {c.tile}",
+            f"{u} = {clamped(f'tl.dot({lefts[1]}, {y}{how})', acc, limit)}",
+            self.added(v, f"{made}, tl.trans({d.pick([x, x, y])})", how),
+        ]
+        results = [v]
+        if d.chance(50):
+            results.append(total := self.zeros(acc, (m,)))
+            body.append(f"{total.name} += tl.sum({u}, 1)")
+        self.loop_of(loop, [b, c], body)
+        return results
