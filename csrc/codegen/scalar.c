@@ -153,6 +153,21 @@ multiply_high(Ll *l, Elem e, Lv a, Lv b)
     return LLVMBuildTrunc(l->b, p, LLVMTypeOf(a), "");
 }
 
+/* ptxas believes that abs.s16 gives no negative number, which it does of -32768: rem.s16 of that was 2 where it
+ * is -2. It is right of 32 bits; as an instruction of ours, since LLVM would narrow its own. */
+static Lv
+int_abs(Ll *l, Elem e, Lv a)
+{
+    Lt own = LLVMTypeOf(a);
+    if (elem_info[e].bits == 16 && !ll_is_host(l)) {
+        Lv wide = LLVMBuildSExt(l->b, a, l->i32, "");
+        wide = ll_asm(l, l->i32, "abs.s32 $0, $1;", "=r,r", &wide, 1, false);
+        return LLVMBuildTrunc(l->b, wide, own, "");
+    }
+    return ll_intrinsic(l, "llvm.abs", &own, 1,
+                        (Lv[]){a, LLVMConstInt(l->i1, 0, false)}, 2);
+}
+
 /* Does a umulhi want the high half of o's product? On GPUs both halves come from one
  * mul.wide when they are taken from one wide product: half the multiplications of Philox. */
 static bool
@@ -188,13 +203,7 @@ int_op(Ll *l, OpCode op, Elem e, Lv *x)
     case OP_SHL:
     case OP_SHR: return shift(l, op, e, a, b);
     case OP_NEG: return LLVMBuildNeg(l->b, a, "");
-    case OP_ABS: {
-        if (!is_signed)
-            return a;
-        Lt t = LLVMTypeOf(a);
-        return ll_intrinsic(l, "llvm.abs", &t, 1,
-                            (Lv[]){a, LLVMConstInt(l->i1, 0, false)}, 2);
-    }
+    case OP_ABS: return is_signed ? int_abs(l, e, a) : a;
     default: unreachable(l->c);
     }
 }

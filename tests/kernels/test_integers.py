@@ -222,3 +222,28 @@ def test_bits_of_bytes_stay_words():
         target="cuda:sm_90a",
     )
     assert c.asm["ptx"].count("xor.b32") == 2 and c.asm["ptx"].count("prmt") == 8
+
+
+@tegula.jit
+def rest_of_abs(x_ptr, y_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x = tl.abs(tl.load(x_ptr + i))
+    tl.store(y_ptr + i, x % ((x & 7) + 10))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32])
+def test_abs_of_the_least_number(device, dtype):
+    """It is that number again, and negative, which ptxas does not believe of abs.s16."""
+    least = np.iinfo(dtype).min
+    x = np.full(64, least, dtype)
+    x[1::2] = np.arange(-16, 16)
+    y = device.poison(64, dtype)
+    rest_of_abs[(1,)](device.put(x), y, 64)
+    a = np.abs(x)
+    want = np.fmod(a, (a & 7) + 10)
+    np.testing.assert_array_equal(device.get(y), want)
+
+
+def test_no_abs_of_16_bits():
+    code = rest_of_abs.compile("*i16", "*i16", N=64, target="cuda:sm_90a")
+    assert "abs.s16" not in code.asm["ptx"]

@@ -79,6 +79,9 @@ def options_of(case: Case, d: random.Random) -> dict[str, Any]:
     if "tl.dot" in case.text:
         level = d.choice(["", "", "", "3", "3", "3,all", "3,all", "3,turns", "2", "2,1", "1"])
         options |= {"hopper": level} if level else {}
+        for name in ("multicast", "persistent"):
+            if d.randrange(6) == 0:
+                options[name] = d.choice(["0", "1"])
     if options.get("num_ctas", 1) == 1 and d.randrange(8) == 0:
         options["arch"] = d.choice(["sm80", "sm89"])
     if d.randrange(8) == 0:
