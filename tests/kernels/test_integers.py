@@ -224,7 +224,7 @@ def test_bits_of_bytes_stay_words():
     assert c.asm["ptx"].count("xor.b32") == 2 and c.asm["ptx"].count("prmt") == 8
 
 
-@tegula.jit
+@triton.jit
 def rest_of_abs(x_ptr, y_ptr, N: tl.constexpr):
     i = tl.arange(0, N)
     x = tl.abs(tl.load(x_ptr + i))

@@ -553,3 +553,35 @@ def test_reports_name_the_place(what: str, tmp_path: Path) -> None:
                 assert re.search(why, o.why), o.why
                 return
     raise AssertionError("no such mutant")
+
+
+@tegula.jit
+def tiles_of_rows(a_ptr, b_ptr, c_ptr, steps, BM: tl.constexpr, BN: tl.constexpr):
+    a = tl.make_tensor_descriptor(a_ptr, [3 * BM, 64], [64, 1], [BM, 64])
+    b = tl.make_tensor_descriptor(b_ptr, [BN, 64], [64, 1], [BN, 64])
+    m, n = tl.arange(0, BM)[:, None], tl.arange(0, BN)
+    for tile in range(3):
+        rows = a.load([tile * BM, 0])
+        c = tl.zeros((BM, BN), tl.float32)
+        for _ in range(steps):
+            c = tl.dot(rows, b.load([0, 0]).T, c)
+        tl.store(c_ptr + (tile * BM + m) * BN + n, c)
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2])
+def test_a_slot_that_no_product_reads(steps: int) -> None:
+    """One thread gives it back for its warpgroup, whose others wait for it still."""
+    a, b = whole(1, 3 * 128, 64), whole(2, 64, 64)
+    there = [simulated.put(x, TARGET) for x in (a, b)]
+    c = simulated.put(np.full((3 * 128, 64), np.nan, np.float32), TARGET)
+    want = steps * (a.astype(np.float32) @ b.T.astype(np.float32))
+
+    def launch(**options: Any) -> Any:
+        options = {"num_warps": 8, "hopper": "3", **options}
+        return tiles_of_rows[(1,)](*there, c, steps, 128, 64, **options)
+
+    subject = Subject(launch, [c], lambda: np.array_equal(c.numpy(), want))
+    assert "tma_load" in subject.compiled.asm["simt"]
+    for seed in range(1, 5):
+        assert not subject.again(subject.ptx, seed)
+        assert subject.is_right()

@@ -509,6 +509,15 @@ next_turn(Build *b, const Site *s, const Turn *at)
     return (Turn){ir_select(b, wraps, zero, up), ir_select(b, wraps, other, at->phase)};
 }
 
+/* May threads give the slot back that no product has held together, as a loop of none and a branch do? One
+ * thread speaks for all of its warpgroup: another would still wait for the slot, which is filled anew, and
+ * for ever if it is filled twice. */
+static bool
+may_be_unread(const Site *s)
+{
+    return s->last->n_regions && s->b->owner;
+}
+
 static Turn
 use_slot(Rings *w, const Site *s, Turn at)
 {
@@ -519,6 +528,8 @@ use_slot(Rings *w, const Site *s, Turn at)
     b.before = s->first;
     read(&b, s, &at);
     b.before = s->last->next;
+    if (may_be_unread(s))
+        ir_op(&b, OP_BARRIER, 0, NULL, 0, NULL);
     ir_op(&b, OP_MBAR_ARRIVE, 2, (Val *[]){s->ring->empty, at.slot}, 0, NULL);
     return next;
 }
