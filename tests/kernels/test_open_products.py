@@ -119,7 +119,9 @@ def beside(
     float8 = tl.pointer_type(tl.float8e5)
     m, n, d = tl.arange(0, 64)[:, None], tl.arange(0, 32), tl.arange(0, 64)
     q = tl.load(q_ptr.to(float8) + m * 64 + d)
-    v = tl.make_block_ptr(v_ptr.to(float8), (64, 128), (128, 1), (0, 0), (64, 32), (1, 0))
+    v = tl.make_block_ptr(
+        v_ptr.to(float8), (64, 128), (128, 1), (0, 0), (64, 32), (1, 0)
+    )
     c = tl.zeros((64, 64), tl.float32)
     total = tl.zeros((64,), tl.float32)
     for t in range(steps):

@@ -3,7 +3,8 @@
     python tests/props/differ.py --seconds 240 --cores 16 --out DIR [--seed 7]
     python tests/props/differ.py 42 71..99      the kernels of these seeds, in this process
 
-Where there is no driver of CUDA, ptxsim:sm_90a stands in for the GPU. A seed is a kernel of
+Where there is no driver of CUDA, ptxsim:sm_90a stands in for the GPU: each launch is done
+again, checked, in other orders of its warps. A seed is a kernel of
 maker/ and how it is launched: options that say how far the compiler goes, where each array
 begins, and the bytes around the arrays, which nobody may write. The arrays of a launch lie
 in one run of bytes (an arena), so that a store that goes astray hits another array or a
@@ -17,7 +18,6 @@ from __future__ import annotations
 
 import random
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,6 +35,7 @@ import tegula
 
 STAND_IN = "sm_90a"
 GUARD = 256  # bytes at least, around each array
+ORDERS = 2  # of warps, where the GPU is simulated
 LAUNCHES = 3  # on a GPU: what is open there may come out right once
 
 
@@ -77,7 +78,9 @@ def options_of(case: Case, d: random.Random) -> dict[str, Any]:
     """How far the compiler goes, which no result may depend on."""
     options: dict[str, Any] = dict(case.options)
     if "tl.dot" in case.text:
-        level = d.choice(["", "", "", "3", "3", "3,all", "3,all", "3,turns", "2", "2,1", "1"])
+        level = d.choice(
+            ["", "", "", "3", "3", "3,all", "3,all", "3,turns", "2", "2,1", "1"]
+        )
         options |= {"hopper": level} if level else {}
         for name in ("multicast", "persistent"):
             if d.randrange(6) == 0:
@@ -118,8 +121,26 @@ def on_gpu(kernel: Any, case: Case, x: Launch) -> np.ndarray:
         simulated.Tensor(view(arena.array, x.places[p.name], p.dtype), STAND_IN, arena)
         for p in case.params
     ]
-    launch(partial(simulated.launched, kernel), case, arrays, x.options)
+    codes: list[Any] = []
+
+    def run(grid: Any, *args: Any, **options: Any) -> None:
+        codes.append(simulated.launched(kernel, grid, *args, **options))
+
+    launch(run, case, arrays, x.options)
+    if not simulated.gpu() and case.options.get("num_ctas", 1) == 1:
+        in_orders(codes[0].asm["ptx"], arena.array, x)
     return arena.array
+
+
+def in_orders(ptx: str, arena: np.ndarray, x: Launch) -> None:
+    """The launch again, checked as the emulator checks, with its warps in other orders."""
+    number, want = simulated.library().ptxsim_keep(), arena.copy()
+    for seed in range(1, ORDERS + 1):
+        arena[:] = x.arena
+        if why := simulated.again(number, ptx, seed):
+            raise RuntimeError(f"order {seed}: {why}")
+        if not np.array_equal(arena, want):
+            raise RuntimeError(f"order {seed} gives other bytes")
 
 
 def difference(case: Case, x: Launch, got: np.ndarray, want: np.ndarray) -> str:

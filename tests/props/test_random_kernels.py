@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+import differ
 from maker import Case, Draw, make
 from maker.machine import as_ptx
 from maker.shrink import shrink
@@ -61,3 +62,15 @@ def test_found(file: Path, watch: Watch) -> None:
     """What differed once."""
     case = Case.load(file.read_text(encoding="utf-8"))
     assert watch.compare(case) == ""
+
+
+@pytest.mark.skipif(not differ.simulated.available(), reason="no build/libptxsim.so")
+@pytest.mark.parametrize("chunk", range(5))
+def test_large_products(chunk: int) -> None:
+    """As on a GPU, which ptxsim stands in for (differ.py): kernels with loops of products that
+    warpgroups take."""
+    first = 1_000_000 * FIRST + 30 * chunk
+    for seed in range(first, first + 30):
+        if any(p.name.startswith("l_") for p in differ.made(seed).params):
+            said = differ.compare(seed)
+            assert not said or said.startswith("skip"), f"seed {seed}: {said}"

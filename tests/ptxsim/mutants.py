@@ -16,7 +16,6 @@ tests/kernels/test_sync_mutants.py has to name it, and no more.
 
 from __future__ import annotations
 
-import ctypes
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -195,19 +194,13 @@ class Subject:
         self.compiled = launch()
         assert is_right()
         self.ptx = self.compiled.asm["ptx"]
-        self.lib = simulated.library()
-        again = self.lib.ptxsim_again
-        again.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_uint64]
-        self.number = self.lib.ptxsim_keep()
+        self.number = simulated.library().ptxsim_keep()
 
     def again(self, ptx: str, seed: int) -> str:
         """Why the launch was refused; empty: it was not."""
         for x, fresh in zip(self.out, self.fresh, strict=True):
             x.numpy()[...] = fresh
-        failed = self.lib.ptxsim_again(self.number, ptx.encode(), seed)
-        why = self.lib.ptxsim_error().decode() if failed else ""
-        assert failed >= 0, why
-        return why
+        return simulated.again(self.number, ptx, seed)
 
     def outcome(self, mutant: Mutant, ptx: str) -> Outcome:
         wrong = -1

@@ -63,6 +63,7 @@ def library() -> ctypes.CDLL:
     lib.ptxsim_register.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
     lib.ptxsim_unregister.argtypes = [ctypes.c_void_p]
     lib.ptxsim_error.restype = ctypes.c_char_p
+    lib.ptxsim_again.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_uint64]
     return lib
 
 
@@ -142,6 +143,16 @@ def launched(kernel: Any, grid: Any, *args: Any, **options: Any) -> Any:
     for k, x in owners.items():
         x.array.view(np.uint8).ravel()[:] = copies[k].cpu().numpy()
     return code
+
+
+def again(number: int, ptx: str, seed: int) -> str:
+    """Why the launch that ptxsim_keep() has numbered is refused, checked, with its warps in
+    an order of that seed; empty: it is not."""
+    lib = library()
+    failed = lib.ptxsim_again(number, ptx.encode(), seed)
+    why = lib.ptxsim_error().decode() if failed else ""
+    assert failed >= 0, why
+    return why
 
 
 def launcher(target: str) -> Any:

@@ -83,7 +83,9 @@ class Large(Products):
                 f"{p} = tl.advance({p}, {step})",
             )
         else:
-            walk = self.by_pointers(source, p, sides, stride, is_turned, first, t, end, form)
+            walk = self.by_pointers(
+                source, p, sides, stride, is_turned, first, t, end, form
+            )
         return walk._replace(tile=turned(walk.tile)) if is_turned else walk
 
     def by_pointers(
@@ -99,7 +101,10 @@ class Large(Products):
         form: str,
     ) -> Walk:
         d = self.d
-        i, j = f"tl.arange(0, {sides[0]})[:, None]", f"tl.arange(0, {sides[1]})[None, :]"
+        i, j = (
+            f"tl.arange(0, {sides[0]})[:, None]",
+            f"tl.arange(0, {sides[1]})[None, :]",
+        )
         k = sides[0] if is_turned else sides[1]
         along, across = (i, j) if is_turned else (j, i)
         step = k * stride if is_turned else k
@@ -107,7 +112,11 @@ class Large(Products):
         row = f"{across} + {first}"
         if d.chance(0 if self.is_usual else 20):
             row = f"({row}) % {rows + d.pick([0, 5, 16])}"
-        place = f"{along} * {stride} + ({row})" if is_turned else f"({row}) * {stride} + {along}"
+        place = (
+            f"{along} * {stride} + ({row})"
+            if is_turned
+            else f"({row}) * {stride} + {along}"
+        )
         masks = [f"{along} < {end} - {t} * {k}", f"{t} * {k} + {along} < {end}"]
         masks += [f"{across} + {first} < {2 * rows - 9}", f"{across} < n * 16"]
         mask = d.pick(masks) if d.chance(50) else ""
@@ -115,8 +124,12 @@ class Large(Products):
             mask = f"({mask}) & ({d.pick(masks)})"
         more = f", mask={mask}, other=0" if mask else ""
         if form == "carried":
-            return Walk(f"{p} = {source} + {place}", f"tl.load({p}{more})", f"{p} += {step}")
-        return Walk(f"{p} = {place}", f"tl.load({source} + {p} + {t} * {step}{more})", "")
+            return Walk(
+                f"{p} = {source} + {place}", f"tl.load({p}{more})", f"{p} += {step}"
+            )
+        return Walk(
+            f"{p} = {place}", f"tl.load({source} + {p} + {t} * {step}{more})", ""
+        )
 
     def large_loop(self) -> None:
         d = self.d
@@ -127,7 +140,9 @@ class Large(Products):
         t, tile = self.fresh("t"), self.fresh("tile")
         by_tiles = d.chance(30)
         if by_tiles:
-            count = d.pick(["range(0, 2)", "range(pid & 1, 2)", "tl.range(0, 2, flatten=True)"])
+            count = d.pick(
+                ["range(0, 2)", "range(pid & 1, 2)", "tl.range(0, 2, flatten=True)"]
+            )
             self.put(f"for {tile} in {count}:")
             self.indent += 1
         row = f"{tile} * {m}" if by_tiles else d.pick(["0", f"(pid & 1) * {m}"])
@@ -147,7 +162,9 @@ class Large(Products):
             self.stored[out] = 2 * size(v.shape)
             start = f"{out} + {tile} * {size(v.shape)}"
             if len(v.shape) == 2 and d.chance(30):  # a part of the sum
-                self.put(f"tl.atomic_add({start} + {self.index(v.shape)}, {v.name} + 0)")
+                self.put(
+                    f"tl.atomic_add({start} + {self.index(v.shape)}, {v.name} + 0)"
+                )
                 continue
             self.put(f"tl.store({start} + {self.index(v.shape)}, {v.name})")
         self.indent -= 1
@@ -170,11 +187,21 @@ class Large(Products):
         return f"{v.name} += tl.dot({product}{how})"
 
     def single(
-        self, kind: str, acc: str, how: str, limit: int, sides: Sides, row: str, loop: Loop
+        self,
+        kind: str,
+        acc: str,
+        how: str,
+        limit: int,
+        sides: Sides,
+        row: str,
+        loop: Loop,
     ) -> list[Var]:
         m, n, k = sides
         v = self.zeros(acc, (m, n))
-        a, b = self.walk_of(kind, m, k, row, loop.t), self.walk_of(kind, n, k, "0", loop.t)
+        a, b = (
+            self.walk_of(kind, m, k, row, loop.t),
+            self.walk_of(kind, n, k, "0", loop.t),
+        )
         left = a.tile
         if self.d.chance(20):  # made of what was loaded
             factor = 1 if kind in FP8 else self.d.pick([2, -1])
@@ -185,7 +212,14 @@ class Large(Products):
         return [v]
 
     def shared_factor(
-        self, kind: str, acc: str, how: str, limit: int, sides: Sides, row: str, loop: Loop
+        self,
+        kind: str,
+        acc: str,
+        how: str,
+        limit: int,
+        sides: Sides,
+        row: str,
+        loop: Loop,
     ) -> list[Var]:
         m, n, k = sides
         m, n = min(m, 128), min(n, 64)
@@ -198,7 +232,14 @@ class Large(Products):
         return [v, u]
 
     def chain(
-        self, kind: str, acc: str, how: str, limit: int, sides: Sides, row: str, loop: Loop
+        self,
+        kind: str,
+        acc: str,
+        how: str,
+        limit: int,
+        sides: Sides,
+        row: str,
+        loop: Loop,
     ) -> list[Var]:
         """Attention's: the steps go along n, and k is one tile."""
         d = self.d
@@ -224,7 +265,14 @@ class Large(Products):
         return [v, total]
 
     def gradient(
-        self, kind: str, acc: str, how: str, limit: int, sides: Sides, row: str, loop: Loop
+        self,
+        kind: str,
+        acc: str,
+        how: str,
+        limit: int,
+        sides: Sides,
+        row: str,
+        loop: Loop,
     ) -> list[Var]:
         """That of attention: two products of which a third one's left factor is made, and
         a tile that two of them read."""

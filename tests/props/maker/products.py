@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .assembly import Assembly
 from .expr import clamped
-from .scope import BITS, FP8, N_IN, Var, Want, is_float
+from .scope import BITS, FP8, N_IN, Want, is_float
 
 # left and right; accumulator; options; how large a factor may be, for the sums to be
 # exact in the accumulator

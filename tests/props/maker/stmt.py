@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from .expr import clamped
 from .large import Large
-from .scope import BITS, FP8, INTS, N_IN, Var, Want, is_float, size
+from .scope import INTS, N_IN, Var, Want, size
+
 
 class Stmt(Large):
     def assign(self) -> None:
