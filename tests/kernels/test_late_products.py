@@ -59,7 +59,7 @@ def test_any_number_of_turns(turns):
 
 @pytest.mark.parametrize("turns", [1, 7, 8, 9.5, 17])
 def test_whole_numbers(turns):
-    """By AMX, where the CPU has it, up to sixteen turns; without AVX512-VNNI two, as floats."""
+    """By AMX, where the CPU has it, up to sixteen turns; without AVX512-VNNI two."""
     c, _, text, a, b = run(turns, "", np.int8)
     assert ("turns at a time" in text) == ("tdpbssd" in text or "no AVX512" in text)
     np.testing.assert_array_equal(c, a.astype(np.int32) @ b.astype(np.int32))

@@ -10,8 +10,8 @@ begins, and the bytes around the arrays, which nobody may write. The arrays of a
 in one run of bytes (an arena), so that a store that goes astray hits another array or a
 guard, and is seen.
 
-attack.py runs it in a process a core, which may die or hang: the next begins behind the seed
-that it died of. DIR gets a file for each kernel that differs or raises, with its seed.
+attack.py runs it in a process a core, which may die or hang: the next begins behind the
+seed that it died of. DIR gets a file for each kernel that differs or raises, with its seed.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "ptxsim")]
+sys.path.insert(0, str(Path(__file__).parents[1] / "ptxsim"))
+sys.path.insert(0, str(Path(__file__).parent))
 
 import simulated
 from maker import Case, Draw, make
