@@ -67,8 +67,7 @@ def test_found(file: Path, watch: Watch) -> None:
 @pytest.mark.skipif(not differ.simulated.available(), reason="no build/libptxsim.so")
 @pytest.mark.parametrize("chunk", range(5))
 def test_large_products(chunk: int) -> None:
-    """As on a GPU, which ptxsim stands in for (differ.py): loops of products that warpgroups
-    take."""
+    """Loops of products that warpgroups take, as on a GPU (differ.py)."""
     first = 1_000_000 * FIRST + 30 * chunk
     for seed in range(first, first + 30):
         if any(p.name.startswith("l_") for p in differ.made(seed).params):
