@@ -296,7 +296,7 @@ product_clocks(const Block *b)
 {
     int64_t bytes = 0, n = chip_of(b->func->c->opt.target.sm)->tensor / 2;
     for (const Op *o = b->first; o; o = o->next)
-        if (o->op == OP_DOT) {
+        if (o->op == OP_DOT || o->op == OP_MMA_START) {
             const Type *a = arg(o, 0)->type;
             bytes += ty_numel(result(o, 0)->type) * a->shape[1] * ty_bytes(a);
         }

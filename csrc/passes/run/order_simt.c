@@ -17,6 +17,7 @@ const char *const order_simt[] = {
     "start_dots",     /* where copies and barriers stand is settled */
     "split_roles",    /* behind start_dots: when slots are free is settled */
     "pair_blocks",    /* behind split_roles: of what the filling role computes alone */
+    "halves",         /* behind start_dots, which places waits */
     "turns",          /* behind split_roles: of the program's own warps alone */
     "late_stores",    /* behind split_roles: the team's loops are as they run */
     "cse",            /* addresses that the prologue and the loop share */
