@@ -25,8 +25,8 @@
  * Rule 1: what is made of the late half goes behind the wait too, so it is pure.
  * Rule 2: a thread tells the halves of its columns apart by one bit of a register's number: splitting them and
  *         joining them takes no instruction.
- * Rule 3: products take as long as the special unit, or threads never wait for them. With D = 32 1.19 became 1.15, causal
- *         1.25 1.11, and with a division for each score, D = 64 0.51 0.48, D = 128 0.60 0.55.
+ * Rule 3: products take as long as the special unit, or threads hardly wait for them: with D = 32 1.19 would become 1.28, but
+ *         causal 1.25 1.16, and with a division for each score, D = 64, 0.51 0.50.
  */
 #include "passes/passes.h"
 
