@@ -3,7 +3,7 @@
     python benchmarks/flash.py                  # by descriptors, four configurations
     python benchmarks/flash.py --tutorial       # every one of Triton's tutorial 06
     python benchmarks/flash.py causal D=64 --by pointers
-    python benchmarks/flash.py --levels "2;3;3,turns"    # ours, with these options `hopper`
+    python benchmarks/flash.py --levels "2;3;3,2"        # ours, with these options `hopper`
 
 16 heads of 8192 keys, bf16. The same source goes through Tegula and Triton with the same
 configuration; everybody takes turns behind a write of 256 MB that empties the caches. Each

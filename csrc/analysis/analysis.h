@@ -201,7 +201,6 @@ typedef struct HopperPlan {
     int slots;           /* of each ring, as the user says; 0: rings.c says */
     const char *no_maps; /* why there are none, on a chip that has them */
     bool is_plain;       /* who launches it knows the kernel's own parameters alone */
-    bool has_turns;      /* two warpgroups multiply in turn, as the user asks */
     const char *why_not; /* level 2, on a chip that has it */
 } HopperPlan;
 HopperPlan hopper_plan(const Func *f);

@@ -20,7 +20,7 @@
  * waits for each product before the next iteration begins, "2,1" never does. "3" is what a kernel
  * gets by itself, wgmma fed by copies of tensors that warps of their own begin, but for what
  * compile.c does where ptxas disappoints, and such copies are made without such warps, too; "3,5" is
- * that with 5 slots in each ring, "3,turns" with turns (passes/simt/turns.c); "3,all" is for tests. A
+ * that with 5 slots in each ring; "3,all" is for tests. A
  * launcher that hands on no more than a kernel's own parameters asks for the option abi=plain, and
  * has no copies of tensors.
  */
@@ -130,7 +130,6 @@ hopper_plan(const Func *f)
     p.has_maps = !p.no_maps;
     p.is_asked = p.has_maps && asked;
     p.has_all_maps = p.is_asked && n == strlen("3,all");
-    p.has_turns = p.is_asked && n == strlen("3,turns");
     if (p.is_asked && n == strlen("3,5"))
         p.slots = asked[2] - '0';
     return p;

@@ -424,8 +424,7 @@ const char *
 check_turn(const Op *o)
 {
     enum { MAX_CLOCKS = 1 << 16 };
-    return ALL(want_word(o, ATTR_TURN, TURN_WAIT, TURN_LATE),
-               want_word(o, ATTR_CLOCKS, 0, MAX_CLOCKS));
+    return want_word(o, ATTR_CLOCKS, 0, MAX_CLOCKS);
 }
 
 const char *

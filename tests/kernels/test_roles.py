@@ -299,7 +299,7 @@ def test_attention(causal, d, block, warps):
     there = [
         simulated.put(x, TARGET) for x in (q, k, v, np.full((n, d), np.nan, np.float16))
     ]
-    options = {"num_warps": warps, "hopper": "3,turns" if causal else "3"}
+    options = {"num_warps": warps, "hopper": "3"}
     c = ran(
         lambda: attention[(n // block,)](
             *there, n, BM=block, BN=64, D=d, CAUSAL=causal, **options
@@ -319,8 +319,6 @@ def test_attention(causal, d, block, warps):
     assert c.asm["simt"].count(" = ring_alloc") == 3
     # The one with more to compute has its products side by side.
     assert str(c.report).count("rotated:") == (1 + causal if d == 128 else 0)
-    in_turn = str(c.report).count("multiply in turn")
-    assert in_turn == (2 if causal and d == 128 else 0)
 
 
 @pytest.mark.parametrize(

@@ -361,7 +361,6 @@ SUBJECTS: dict[str, Callable[[], Subject]] = {
     "attention, one group": lambda: attention(False, 4, hopper="3,2"),
     "attention, two groups": lambda: attention(False, 8, hopper="3,3"),
     "attention, rotated": lambda: attention(False, 8, 128, 32, hopper="3,2"),
-    "causal, by turns": lambda: attention(True, 8, 128, 64, hopper="3,turns"),
     "causal, one group": lambda: attention(True, 4, hopper="3,3"),
     "causal, two groups": lambda: attention(True, 8, hopper="3,2"),
     "grouped, by all": lambda: by_groups(8, hopper="2,0", num_stages=3),
@@ -370,9 +369,9 @@ SUBJECTS: dict[str, Callable[[], Subject]] = {
     "grouped, two groups": lambda: by_groups(8, hopper="3,3"),
 }
 
-# Slots of the one are more than its iterations, and the other's first iteration stands
-# alone and begins at slot 0: they are changed in what the other subjects do not have.
-ONLY = {"causal, by turns": "barrier", "attention, rotated": "arrival bytes"}
+# Its first iteration stands alone and begins at slot 0: it is changed in what the other
+# subjects do not have.
+ONLY = {"attention, rotated": "arrival bytes"}
 
 # Of which kernel, what is changed: why no order of the warps and no result could tell.
 # "#2": the second line of the PTX that has the instruction.
@@ -420,10 +419,6 @@ EQUIVALENT = [
         "by words", r"(removed|one more pending): wgmma\.wait_group.* 1;",
         "Words for the next part are read into registers of their own: the wait lets ptxas "
         "allot the same ones again.",
-    ),
-    (
-        "by turns", r"removed, who reads: turn #",
-        "Turns are for speed: who does not wait for its own computes beside the other.",
     ),
     (
         "two products", r"removed: wgmma\.fence.* #2$",

@@ -128,8 +128,7 @@ typedef struct Machine {
     void (*pair_open)(Ll *l);
     void (*pair_arrive)(Ll *l, Lv at, Lv pred);
     void (*pair_meet)(Ll *l, bool is_begin);
-    /* TURN_*, of two warpgroups, each of which knows whether it is the first. */
-    void (*turn)(Ll *l, int what, Lv is_first);
+    /* Of two warpgroups, each of which knows whether it is the first. */
     void (*begin_late)(Ll *l, int clocks, Lv is_first);
     void (*tma_load)(Ll *l, Lv map, Lv to, Lv bar, Lv *coords, int n, bool is_pair);
     void (*set_registers)(Ll *l, int n, bool more);

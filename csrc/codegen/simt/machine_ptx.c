@@ -329,7 +329,6 @@ const Machine machine_ptx = {
     .pair_open = ptx_pair_open,
     .pair_arrive = ptx_pair_arrive,
     .pair_meet = ptx_pair_meet,
-    .turn = ptx_turn,
     .begin_late = ptx_begin_late,
     .tma_load = ptx_tma_load,
     .set_registers = ptx_set_registers,

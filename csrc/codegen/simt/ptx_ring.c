@@ -119,19 +119,6 @@ ptx_pair_meet(Ll *l, bool is_begin)
         ll_asm(l, l->void_, text[is_begin][i], "~{memory}", NULL, 0, true);
 }
 
-/* Each of two groups waits at a barrier of its own, where the other arrives to pass the turn.
- * Their numbers are immediates, like those of all others: ptx_barrier. */
-void
-ptx_turn(Ll *l, int what, Lv is_first)
-{
-    static const char *const text[] = {
-        [TURN_WAIT] = "@$0 bar.sync 2, 256;\n\t@!$0 bar.sync 3, 256;",
-        [TURN_PASS] = "@$0 bar.arrive 3, 256;\n\t@!$0 bar.arrive 2, 256;",
-        [TURN_OPEN] = "@!$0 bar.arrive 2, 256;",
-    };
-    ll_asm(l, l->void_, text[what], "b,~{memory}", &is_first, 1, true);
-}
-
 /* The second group does nothing for so many clocks. */
 void
 ptx_begin_late(Ll *l, int clocks, Lv is_first)

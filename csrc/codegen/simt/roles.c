@@ -100,10 +100,7 @@ sim_turn(Sim *s, const Op *o)
     if (1 << s->log2_warps != 2 * WARPGROUP)
         err_at(s->c, o->loc, VALUE, "turns are for two warpgroups");
     Lv is_first = sim_all_clear(s, 32 * WARPGROUP);
-    if (ir_attr(o, ATTR_TURN) == TURN_LATE)
-        s->m->begin_late(s->l, (int)ir_attr(o, ATTR_CLOCKS), is_first);
-    else
-        s->m->turn(s->l, (int)ir_attr(o, ATTR_TURN), is_first);
+    s->m->begin_late(s->l, (int)ir_attr(o, ATTR_CLOCKS), is_first);
 }
 
 void

@@ -1,28 +1,14 @@
-/* turns: two warpgroups keep the tensor cores busy in turn.
+/* turns: of two warpgroups the second begins late, so that they keep the tensor cores busy in turn.
  *
- *     for i {                        turn {turn=open}                 once, in front of all
- *       %s = mma_start ..            for i {
- *       %o = mma_start ..              turn {turn=wait}
- *       mma_wait %s            =>      %s = mma_start ..
- *       softmax ..                     %o = mma_start ..
- *     }                                turn {turn=pass}
- *                                      mma_wait %s
- *                                      softmax ..
- *                                    }
- *
- * Both groups have the same work, and left alone they do it at the same time: both multiply,
- * then both compute while the tensor cores wait. In turn, one multiplies while the other
- * computes. A loop begins with what the last one ended with, so `open` stands once a kernel:
- * the last group passes the turn to the first, and one pass stays over at the end.
- *
- * That is asked for (hopper="3,turns"), as each turn takes time. Without turns groups stay as far apart as they
- * happen to begin, as clocks of each iteration have shown: attention's blocks by 128x128, D = 64, on an H100 were 883
- * clocks apart, half an iteration, and took 1896 clocks an iteration, or 164 apart, and took 2584. So the second
- * group begins late, once:
- *
- *     turn {turn=late, clocks=903}
+ *     turn {clocks=903}
  *     %s = mma_start ..                the first of all
  *     for i { .. }
+ *
+ * Both groups have the same work. Where they do it at the same time, both multiply, then both compute while the
+ * tensor cores wait. They stay as far apart as they happen to begin, as clocks of each iteration have shown:
+ * attention's blocks by 128x128, D = 64, on an H100 were 883 clocks apart, half an iteration, and took 1896 clocks
+ * an iteration, or 164 apart, and took 2584. Turns that the groups pass to each other at barriers cost more than
+ * they gave.
  *
  * Rule 1: the loop is one that rotate has turned (LOOP_MMA_ROUND), so computing has no product
  *         of its own group to wait for.
@@ -39,57 +25,26 @@ meets(Func *f, const Op *o)
            (op_has(o, OPF_SCRATCH) && scratch_of(f, o, ROOM).bytes);
 }
 
-/* The first and the last product that the loop begins; false: it has no turns. */
+/* Does it begin several products, and do groups meet nowhere in it? */
 static bool
-find_products(Func *f, const Op *loop, Op **first, Op **last)
+has_turns(Func *f, const Op *loop)
 {
     int n = 0;
-    for (Op *o = loop->regions[0]->first; o; o = o->next) {
+    for (const Op *o = loop->regions[0]->first; o; o = o->next) {
         if (meets(f, o) || op_has(o, OPF_CONTROL))
             return false;
-        if (o->op != OP_MMA_START)
-            continue;
-        *last = o;
-        if (!n++)
-            *first = o;
+        n += o->op == OP_MMA_START;
     }
     return n > 1;
-}
-
-static void
-turn(Op *before, int what)
-{
-    Build b = ir_before(before);
-    ir_set_attr(ir_op(&b, OP_TURN, 0, NULL, 0, NULL), ATTR_TURN, what);
-}
-
-static int
-take_turns(Func *f, Block *b)
-{
-    int n = 0;
-    for (Op *o = b->first, *first = NULL, *last = NULL; o; o = o->next) {
-        if (o->op == OP_FOR && ir_attr(o, ATTR_LOOP) & LOOP_MMA_ROUND &&
-            find_products(f, o, &first, &last)) {
-            turn(first, TURN_WAIT);
-            turn(last->next, TURN_PASS);
-            ir_report(f, first->loc, "dot", "two warpgroups multiply in turn");
-            n++;
-            continue;
-        }
-        for (int i = 0; i < o->n_regions && op_has(o, OPF_CONTROL); i++)
-            n += take_turns(f, o->regions[i]);
-    }
-    return n;
 }
 
 /* The first loop that could have turns. */
 static const Op *
 first_loop(Func *f, const Block *b)
 {
-    Op *first = NULL, *last = NULL;
     for (const Op *o = b->first; o; o = o->next) {
         if (o->op == OP_FOR && ir_attr(o, ATTR_LOOP) & LOOP_MMA_ROUND &&
-            find_products(f, o, &first, &last))
+            has_turns(f, o))
             return o;
         for (int i = 0; i < o->n_regions && op_has(o, OPF_CONTROL); i++) {
             const Op *in = first_loop(f, o->regions[i]);
@@ -138,20 +93,14 @@ begin_late(Func *f, const Block *program)
     const Op *loop = first_loop(f, program);
     if (!loop || !late_clocks(loop))
         return;
-    Op *first = first_product(program);
-    turn(first, TURN_LATE);
-    ir_set_attr(first->prev, ATTR_CLOCKS, late_clocks(loop));
+    Build b = ir_before(first_product(program));
+    ir_set_attr(ir_op(&b, OP_TURN, 0, NULL, 0, NULL), ATTR_CLOCKS, late_clocks(loop));
 }
 
 void
 pass_turns(Func *f)
 {
-    if (f->team_warps != 2 * WARPGROUP)
-        return;
-    bool has_turns = hopper_plan(f).has_turns;
     for (Op *o = f->body->first; o; o = o->next)
-        if (o->op == OP_ROLES && !has_turns)
+        if (o->op == OP_ROLES && f->team_warps == 2 * WARPGROUP)
             begin_late(f, o->regions[0]);
-        else if (o->op == OP_ROLES && take_turns(f, o->regions[0]))
-            turn(o->regions[0]->first, TURN_OPEN);
 }
