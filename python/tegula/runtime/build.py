@@ -144,7 +144,8 @@ def _kept(
         file = os.path.join(folder, name + _FILES[language][0])
         with open(file, "wb") as f:
             f.write(src)
-        built = _build(name, file, folder, *given, language)
+        dirs, includes, libraries, flags = given
+        built = _build(name, file, folder, dirs, includes, libraries, flags, language)
         with open(built, "rb") as f:
             path = cache.put(f.read(), name + _suffix(), binary=True)
         if not _is_private(path):  # the directory is not: what lies here is ours
