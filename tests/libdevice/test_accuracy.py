@@ -51,7 +51,9 @@ BEYOND = {"cosh": ["-0x1.a5ca58p+2"], "erfc": ["0x1.a0e9c4p-1", "0x1.a10534p-1"]
 @pytest.mark.parametrize("name", BEYOND)
 def test_what_samples_missed(name: str) -> None:
     args = [np.array([float.fromhex(x) for x in BEYOND[name]], np.float32)]
-    check(on("cpu", getattr(libdevice, name), *args), CASES[name], args, CASES[name].ulp32)
+    check(
+        on("cpu", getattr(libdevice, name), *args), CASES[name], args, CASES[name].ulp32
+    )
 
 
 @pytest.mark.parametrize("name", CASES)
