@@ -10,7 +10,7 @@
  *
  * and so does a load before the store that changes what it reads. No barrier is needed
  * where the same thread does both: the same pointers in the same layout, nothing held
- * twice. Accesses through different arguments are taken to meet nowhere, as are pointers
+ * twice, and no loop moves a row by less than its length. Accesses through different arguments are taken to meet nowhere, as are pointers
  * that come from nowhere known; two stores are left to the user: then
  * tl.debug_barrier() says what is meant.
  *
@@ -95,27 +95,41 @@ place_of(Order *s, const Val *v)
     return a->pointer ? a : NULL;
 }
 
+static int64_t
+common_divisor(int64_t x, int64_t y)
+{
+    for (int64_t rest; x; x = rest)
+        rest = y % x, y = x;
+    return y;
+}
+
+static bool
+is_still(const Val *v)
+{
+    int64_t c;
+    return !v->block->owner || ir_const_as_int(v, &c);
+}
+
+/* The counter of a loop by constant steps. */
+static bool
+is_counter(const Val *v, int64_t *step)
+{
+    const Op *o = v->block->owner;
+    return o && o->op == OP_FOR && v == o->regions[0]->args[0] &&
+           ir_const_as_int(arg(o, 2), step);
+}
+
 /* What v differs by from one iteration to another is a multiple of this; 0: it does not differ. */
 static int64_t
 step_of(const Val *v)
 {
-    const Op *o = v ? v->block->owner : NULL;
-    int64_t step;
-    if (!o)
-        return v ? 0 : 1;
-    bool is_counter = o->op == OP_FOR && v == o->regions[0]->args[0];
-    return is_counter && ir_const_as_int(arg(o, 2), &step) ? llabs(step) : 1;
-}
-
-static int64_t
-common_divisor(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
+    int64_t c;
+    if (is_still(v))
+        return 0;
+    if (!is_counter(v, &c))
+        return 1;
+    const Val *begin = arg(v->block->owner, 0); /* an outer loop may move it */
+    return common_divisor(llabs(c), step_of(begin));
 }
 
 /* The same of a sum. */
@@ -125,9 +139,9 @@ common_step(const AffSum *sum)
     int64_t step = 0;
     for (int i = 0; i < sum->n; i++) {
         const AffTerm *t = &sum->term[i];
-        int64_t a = step_of(t->a), b = step_of(t->b), factor = llabs(t->factor);
-        if (a || (t->b && b))
-            step = common_divisor(step, t->b ? factor : factor * a);
+        int64_t a = step_of(t->a), b = t->b ? step_of(t->b) : 0;
+        if (a || b)
+            step = common_divisor(llabs(t->factor) * (t->b ? 1 : a), step);
     }
     return step;
 }
@@ -138,8 +152,8 @@ is_apart(Order *s, const Val *x, const Val *y)
 {
     const Affine *a = place_of(s, x), *b = place_of(s, y);
     int64_t span_a, span_b;
-    if (!a || !b || !affine_is_beside(a, b) || !affine_span(a, x->type, &span_a) ||
-        !affine_span(b, y->type, &span_b))
+    if (!a || !b || a->pointer->block->owner || !affine_is_beside(a, b) ||
+        !affine_span(a, x->type, &span_a) || !affine_span(b, y->type, &span_b))
         return false;
     int64_t gap = affine_low(b, y->type) - affine_low(a, x->type),
             step = common_step(&a->base);
@@ -147,6 +161,24 @@ is_apart(Order *s, const Val *x, const Val *y)
         return gap >= span_a || -gap >= span_b;
     gap = (gap % step + step) % step;
     return gap >= span_a && step - gap >= span_b;
+}
+
+/* Does a row of pointers come to elements where other threads had them an iteration before? Only where its steps are
+ * known: a barrier would cost rows that lie apart more than those that do not are worth. */
+static bool
+meets_itself(Order *s, const Val *v)
+{
+    const Affine *a = place_of(s, v);
+    int64_t span, step;
+    if (!a || v->type->rank != 1 || !affine_span(a, v->type, &span))
+        return false;
+    for (int i = 0; i < a->base.n; i++) {
+        const AffTerm *t = &a->base.term[i];
+        if (!is_still(t->a) && (t->b || !is_counter(t->a, &step)))
+            return false;
+    }
+    step = common_step(&a->base);
+    return step && step < span;
 }
 
 static bool
@@ -204,6 +236,8 @@ meets(Order *s, const Access *a, const Op *o, const Val *root)
         return false;
     if (arg(a->op, 0) != arg(o, 0))
         return !is_apart(s, arg(a->op, 0), arg(o, 0));
+    if (meets_itself(s, arg(o, 0)))
+        return true;
     const Op *load = o->op == OP_LOAD ? o : a->op;
     return !is_held_once(arg(o, 0)->type) &&
            !is_only_stored(result(load, 0), MAX_PLAIN);
