@@ -10,9 +10,9 @@
  *
  * and so does a load before the store that changes what it reads. No barrier is needed
  * where the same thread does both: the same pointers in the same layout, nothing held
- * twice, and no loop moves a row by less than its length. Accesses through different arguments are taken to meet nowhere, as are pointers
- * that come from nowhere known; two stores are left to the user: then
- * tl.debug_barrier() says what is meant.
+ * twice, and no loop moves a row by less than its length. Accesses through different
+ * arguments are taken to meet nowhere, as are pointers that come from nowhere known; two
+ * stores are left to the user: then tl.debug_barrier() says what is meant.
  *
  * An atomic that releases is for the whole program: what other threads did before it must have
  * happened. One of one element, a flag or a counter, waits for all accesses; one of a block
