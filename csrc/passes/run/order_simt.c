@@ -13,6 +13,7 @@ const char *const order_simt[] = {
     "rotate", /* behind defer_sums, whose partial sums it carries; before copies run ahead */
     "rings",    /* behind assign_layouts, which says who reads shared memory itself */
     "pipeline", /* layouts are settled: what is copied and how it is read is known */
+    "raise_loads", /* behind pipeline: it takes the loads of loops; no operand is shared yet */
     "share_operands", /* behind pipeline, whose slots are shared memory already */
     "start_dots",     /* where copies and barriers stand is settled */
     "split_roles",    /* behind start_dots: when slots are free is settled */
