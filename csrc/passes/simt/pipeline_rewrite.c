@@ -256,17 +256,28 @@ hoist_read(const Block *body, const Val *v, Op *before)
         ir_move_before(chain[n], before);
 }
 
-/* The first dot's operands are read before the copies are issued: the tensor cores need
- * not wait until those are through the same queue. */
 static void
-hoist_first_reads(const Block *body, Op *before)
+hoist_operands(const Block *body, const Op *dot, Op *before)
 {
-    for (const Op *o = before; o; o = o->next)
-        if (o->op == OP_DOT) {
-            hoist_read(body, arg(o, 0), before);
-            hoist_read(body, arg(o, 1), before);
-            return;
-        }
+    hoist_read(body, arg(dot, 0), before);
+    hoist_read(body, arg(dot, 1), before);
+}
+
+/* The first dot's operands are read before the copies are issued: the tensor cores need
+ * not wait until those are through the same queue. Where a thread would spill they are read
+ * right before it: 2 warps of the delta rule's states by 64x64 keep 32 words less over three moves. */
+static void
+hoist_first_reads(Func *f, const Block *body, Op *before)
+{
+    enum { MAX_WORDS = 230 }; /* of a thread, beside addresses */
+    Op *dot = before;
+    while (dot && dot->op != OP_DOT)
+        dot = dot->next;
+    if (!dot)
+        return;
+    hoist_operands(body, dot, before);
+    if (most_live_words(f) > MAX_WORDS)
+        hoist_operands(body, dot, dot);
 }
 
 /* ---- building: the loop ---------------------------------------------------------- */
@@ -514,7 +525,7 @@ pipeline_rewrite(Pipe *p)
     else if (p->is_async && reads_are_own(p))
         drop_barrier(p, barrier);
     else if (p->is_async && !p->is_late && !pipeline_steps(&done))
-        hoist_first_reads(p->body, barrier->next);
+        hoist_first_reads(p->f, p->body, barrier->next);
     b.before = yield;
     land(p, &b, ring.write);
 

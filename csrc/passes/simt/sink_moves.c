@@ -10,13 +10,17 @@
  * of a product has all rows of its right operand, the copy takes more registers than the block itself; and the
  * moves of other blocks have barriers, over which ptxas keeps what has been read.
  *
- * What is moved is all of the operand at one time. Where a thread would spill, a large one that lives over other
- * products is stored in a place that lasts, out of which the product reads what each of its steps wants, word by word:
+ * What is moved is all of the operand at one time. Where a thread would spill, a large one that lives while threads
+ * wait for others is stored in a place that lasts, once for all moves of it, out of which the product reads what each of its
+ * steps wants, word by word:
  *
  *     %b = convert_layout %x         shared_store %a, 0, %x
  *     ..                         =>  ..
  *     %d = dot %c, %b                %b = shared_load %a, 0
  *                                    %d = dot %c, %b
+ *
+ * So is one whose block is kept for the move alone over a product. Spills by 2 warps: the output of the iplr delta rule
+ * 876 bytes and 72, the delta rule's states by 64 columns 440 and 204.
  *
  * Rule 1: no move goes into a region, nor over what begins products by warpgroups: threads would meet
  *         while these read shared memory.
@@ -35,9 +39,9 @@ n_regs(const Val *v)
 }
 
 static bool
-is_growing_move(const Op *o)
+is_growing(const Op *move)
 {
-    return o->op == OP_CONVERT && n_regs(result(o, 0)) > n_regs(arg(o, 0));
+    return n_regs(result(move, 0)) > n_regs(arg(move, 0));
 }
 
 /* The first op of o's block that wants its result, or has a region that does. */
@@ -55,24 +59,54 @@ first_user(Func *f, const Op *o)
     return at;
 }
 
-/* Does the large operand live while others are multiplied? One that goes to the next product alone the assembler
- * reads as it goes: on an H100 two products of 64x64 by 64x128 words took 84 us so, and 112 out of a place. */
+/* Is there a product between the two, or something else for which threads wait and registers are read to the end? */
 static bool
-is_kept_large(const Val *v)
+is_held_between(const Op *o, const Op *until)
 {
-    enum { MANY = 64 };
-    bool is_kept = false;
-    if (ty_bytes(v->type) < 2 || v->type->rank != 2)
-        return false;
-    for (const Use *u = v->uses; u; u = u->next) {
+    for (o = o->next; o && o != until; o = o->next)
+        if (op_has(o, OPF_SCRATCH) || o->op == OP_MMA_START || o->op == OP_BARRIER ||
+            o->n_regions)
+            return true;
+    return false;
+}
+
+/* A large operand of products alone. */
+static bool
+is_large_operand(const Val *v)
+{
+    enum { MANY = 64 }; /* words of a thread */
+    for (const Use *u = v->uses; u; u = u->next)
         if (u->user->op != OP_DOT)
             return false;
-        const Op *o = v->def->next, *at = ir_op_in(v->def->block, u->user);
-        while (o != at && o->op != OP_DOT && o->op != OP_MMA_START && !o->n_regions)
-            o = o->next;
-        is_kept |= o != u->user;
-    }
-    return is_kept && ty_bits(v->type) << n_regs(v) >= 32 * MANY;
+    return ty_bytes(v->type) >= 2 && v->type->rank == 2 &&
+           ty_bits(v->type) << n_regs(v) >= 32 * MANY;
+}
+
+/* Does it live while threads wait for others? One that goes to the next product alone the assembler
+ * reads as it goes: on an H100 two products of 64x64 by 64x128 words took 84 us so, and 112 out of a place. */
+static bool
+is_held(const Val *v)
+{
+    bool any = false;
+    for (const Use *u = v->uses; u; u = u->next)
+        any |= is_held_between(v->def, ir_op_in(v->def->block, u->user));
+    return any;
+}
+
+/* Is what is moved kept for the move alone, over a product? */
+static bool
+is_source_held(const Op *move)
+{
+    const Op *from = arg(move, 0)->def, *dot = from;
+    if (!from || from->block != move->block)
+        return false;
+    while (dot != move && dot->op != OP_DOT)
+        dot = dot->next;
+    for (const Use *u = arg(move, 0)->uses; u; u = u->next)
+        for (const Op *o = u->user; o && u->user != move; o = o->prev)
+            if (o == dot)
+                return false;
+    return dot != move;
 }
 
 /* What the function has of shared memory if all that it keeps there lived at one time. */
@@ -92,22 +126,57 @@ bytes_at_once(Func *f)
     return sum + most;
 }
 
+/* Where the place is filled: where the move was, or before threads first wait, if it alone keeps what it moves. Loads
+ * that come before that are under way by then. */
+static Op *
+filled_before(Op *move)
+{
+    if (!is_source_held(move))
+        return move;
+    Op *o = arg(move, 0)->def->next;
+    while (o != move && !op_has(o, OPF_SCRATCH) && !o->n_regions)
+        o = o->next;
+    return o;
+}
+
+/* The place that holds v already, for another move; false: none of that form. */
+static bool
+find_slot(const Val *v, const Type *t, Val *slot[2])
+{
+    for (const Use *u = v->uses; u; u = u->next)
+        if (u->user->op == OP_SHARED_STORE && arg(u->user, 0)->type == t &&
+            arg(u->user, 2) == v && u->user->next->op == OP_BARRIER) {
+            slot[0] = arg(u->user, 0), slot[1] = arg(u->user, 1);
+            return true;
+        }
+    return false;
+}
+
+/* A new place that holds what is moved; false: there is no room. */
+static bool
+fill_slot(Func *f, Op *move, const Type *t, int64_t *room, Val *slot[2])
+{
+    Val *from = arg(move, 0);
+    *room -= ty_numel(from->type) * ty_bytes(from->type);
+    if (*room < 0)
+        return false;
+    Build b = {
+        .f = f, .block = move->block, .before = filled_before(move), .loc = move->loc};
+    slot[0] = ir_op1(&b, OP_SHARED_ALLOC, 0, NULL, t), slot[1] = ir_const_i32(&b, 0);
+    ir_op(&b, OP_SHARED_STORE, 3, (Val *[]){slot[0], slot[1], from}, 0, NULL);
+    ir_op(&b, OP_BARRIER, 0, NULL, 0, NULL);
+    return true;
+}
+
 /* The move becomes a store, and reads in front of each product. */
 static void
 share_move(Func *f, Op *o, int64_t *room)
 {
-    Comp *c = f->c;
-    Val *v = result(o, 0), *from = arg(o, 0);
-    int64_t bytes = ty_numel(from->type) * ty_bytes(from->type);
-    if (bytes > *room)
+    Val *v = result(o, 0), *from = arg(o, 0), *slot[2];
+    const Type *t = ty_smem(f->c, from->type, 1,
+                            pipeline_slot_layout(f->c, from, from->type->rank - 1));
+    if (!find_slot(from, t, slot) && !fill_slot(f, o, t, room, slot))
         return;
-    *room -= bytes;
-    Build b = ir_before(o);
-    const Type *t = ty_smem(c, from->type, 1,
-                            pipeline_slot_layout(c, from, from->type->rank - 1));
-    Val *slot[] = {ir_op1(&b, OP_SHARED_ALLOC, 0, NULL, t), ir_const_i32(&b, 0)};
-    ir_op(&b, OP_SHARED_STORE, 3, (Val *[]){slot[0], slot[1], from}, 0, NULL);
-    ir_op(&b, OP_BARRIER, 0, NULL, 0, NULL);
     for (Use *u = v->uses, *next; u; u = next) {
         next = u->next;
         Op *dot = u->user;
@@ -115,7 +184,7 @@ share_move(Func *f, Op *o, int64_t *room)
         Build at = {.f = f, .block = dot->block, .before = dot, .loc = o->loc};
         ir_set_arg(dot, i,
                    ir_op1(&at, OP_SHARED_LOAD, 2, slot,
-                          ty_slot(c, t, v->type->layout)));
+                          ty_slot(f->c, t, v->type->layout)));
     }
     ir_erase(o);
 }
@@ -125,17 +194,18 @@ pass_sink_moves(Func *f)
 {
     VEC(Op *) moves = {0}; /* none twice: several go to one product */
     EACH_OP(o, f->body)
-        if (is_growing_move(o))
+        if (o->op == OP_CONVERT)
             PUSH(f->c->arena, &moves, o);
     for (int i = 0; i < moves.n; i++) {
         Op *user = first_user(f, moves.at[i]);
-        if (user && user->op == OP_DOT)
+        if (user && user->op == OP_DOT && is_growing(moves.at[i]))
             ir_move_before(moves.at[i], user);
     }
     if (most_live_words(f) <= MAX_WORDS)
         return;
     int64_t room = shared_memory_limit(&f->c->opt.target) - bytes_at_once(f);
     for (int i = 0; i < moves.n; i++)
-        if (is_kept_large(result(moves.at[i], 0)))
+        if (is_large_operand(result(moves.at[i], 0)) &&
+            (is_held(result(moves.at[i], 0)) || is_source_held(moves.at[i])))
             share_move(f, moves.at[i], &room);
 }
