@@ -13,6 +13,9 @@
  * Rule 2: a load goes as far up as the function's fullest place allows: registers that are taken there anyway
  *         are free everywhere else. A function that has more there than a thread keeps its order: what is in
  *         excess waits in local memory, and a load that comes early is one more to put there.
+ * Rule 3: without products a block has at most four warps. By more, other blocks load meanwhile, and what is counted
+ *         is more than the assembler takes where values follow one another: a layer norm by 8 warps has 61 registers,
+ *         and 104 with the weights ahead of its sums, so two blocks and not four.
  */
 #include "passes/passes.h"
 
@@ -93,12 +96,21 @@ raise(Func *f, Op *load, int64_t room, int *tries)
     ir_move_before(load, next);
 }
 
+static bool
+has_product(Func *f)
+{
+    EACH_OP(o, f->body)
+        if (o->op == OP_DOT || o->op == OP_MMA_START)
+            return true;
+    return false;
+}
+
 void
 pass_raise_loads(Func *f)
 {
     int tries = 0;
     int64_t room = MAX(most_live_words(f), ALWAYS_FREE);
-    if (room > MAX_WORDS)
+    if (room > MAX_WORDS || (f->team_warps > WARPGROUP && !has_product(f)))
         return;
     VEC(Op *) loads = {0};
     EACH_CONTROL_OP(o, f->body)

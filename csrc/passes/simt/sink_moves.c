@@ -168,13 +168,15 @@ filled_before(const Func *f, Op *move)
     return o;
 }
 
-/* The place that holds v already, for another move; false: none of that form. */
+/* The place that a move before this one, in its block, has filled with the same; false: none of that form. */
 static bool
-find_slot(const Val *v, const Type *t, Val *slot[2])
+find_slot(const Op *move, const Type *t, Val *slot[2])
 {
+    const Val *v = arg(move, 0);
     for (const Use *u = v->uses; u; u = u->next)
-        if (u->user->op == OP_SHARED_STORE && arg(u->user, 0)->type == t &&
-            arg(u->user, 2) == v && u->user->next->op == OP_BARRIER) {
+        if (u->user->op == OP_SHARED_STORE && u->user->block == move->block &&
+            arg(u->user, 0)->type == t && arg(u->user, 2) == v &&
+            u->user->next->op == OP_BARRIER) {
             slot[0] = arg(u->user, 0), slot[1] = arg(u->user, 1);
             return true;
         }
@@ -210,7 +212,7 @@ share_move(Func *f, Op *o, Room *room)
     Val *v = result(o, 0), *from = arg(o, 0), *slot[2];
     const Type *t = ty_smem(f->c, from->type, 1,
                             pipeline_slot_layout(f->c, from, axis_of_runs(from->type)));
-    if (!find_slot(from, t, slot) && !fill_slot(f, o, t, room, slot))
+    if (!find_slot(o, t, slot) && !fill_slot(f, o, t, room, slot))
         return;
     for (Use *u = v->uses, *next; u; u = next) {
         next = u->next;
