@@ -231,9 +231,9 @@ def rest_of_abs(x_ptr, y_ptr, N: tl.constexpr):
     tl.store(y_ptr + i, x % ((x & 7) + 10))
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32])
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.int64])
 def test_abs_of_the_least_number(device, dtype):
-    """It is that number again, and negative, which ptxas does not believe of abs.s16."""
+    """It is that number again, and negative, which ptxas does not believe of abs."""
     least = np.iinfo(dtype).min
     x = np.full(64, least, dtype)
     x[1::2] = np.arange(-16, 16)
@@ -244,6 +244,7 @@ def test_abs_of_the_least_number(device, dtype):
     np.testing.assert_array_equal(device.get(y), want)
 
 
-def test_no_abs_of_16_bits():
-    code = rest_of_abs.compile("*i16", "*i16", N=64, target="cuda:sm_90a")
-    assert "abs.s16" not in code.asm["ptx"]
+@pytest.mark.parametrize("bits", [16, 32, 64])
+def test_no_abs_of_the_least_number(bits):
+    code = rest_of_abs.compile(f"*i{bits}", f"*i{bits}", N=64, target="cuda:sm_90a")
+    assert f"abs.s{bits}" not in code.asm["ptx"]
