@@ -21,6 +21,7 @@
 #include <llvm-c/Error.h>
 #include <llvm-c/ErrorHandling.h>
 #include <llvm-c/IRReader.h>
+#include <llvm-c/Support.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/Transforms/PassBuilder.h>
 #include <llvm/Config/llvm-config.h>
@@ -92,6 +93,11 @@ init_targets(void)
     LLVMInitializeNativeTarget();
     LLVMInitializeNativeAsmPrinter();
     LLVMInitializeNativeDisassembler();
+#ifdef __x86_64__
+    /* LLVM 22's pass against stalls of stored bytes takes the size of a masked store for a number and ends the process. */
+    const char *const words[] = {"tegula", "-x86-disable-avoid-SFB"};
+    LLVMParseCommandLineOptions(2, words, NULL);
+#endif
     LLVMInstallFatalErrorHandler(on_fatal);
     install_bad_alloc(on_bad_alloc, NULL);
 }
