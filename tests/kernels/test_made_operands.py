@@ -182,7 +182,7 @@ def both_made(a_ptr, b_ptr, c_ptr, K, BK: tl.constexpr):
 def test_nothing_is_copied_where_slots_cost_blocks():
     """Then no iteration commits or waits for copies that are none."""
     c = both_made.compile(
-        "*fp32:16", "*fp32:16", "*fp32:16", "i32:16", BK=64, num_warps=4, num_stages=3,
+        "*fp32:16", "*fp32:16", "*fp32:16", "i32:16", BK=128, num_warps=4, num_stages=3,
         target="cuda:sm_90a", abi="plain",
     )  # fmt: skip
     assert "room for fewer blocks" in c.report

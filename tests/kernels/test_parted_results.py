@@ -78,6 +78,8 @@ def test_of_numbers(device: Any, rng: Any, shape: Any, dtype: str, warps: int) -
 @pytest.mark.parametrize("shape", ((32, 32), (64, 16), (4, 32)))
 def test_order(device: Any, rng: Any, shape: Any, warps: int) -> None:
     """Of two lanes the lower one's is the left operand, also where results are parted."""
+    if device.target == "cpu":
+        pytest.skip("lanes of a CPU's vector hold elements that are not neighbours")
     x, (m, n) = whole(rng, "int64", shape), shape
     want = np.zeros(m, np.int64)
     for column in x.T:

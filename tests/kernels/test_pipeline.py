@@ -551,7 +551,8 @@ def test_code_of_matmul(tile):
     warps_n = num_warps // warps_m
     words = (M // warps_m + N // warps_n) * block_k // 64  # 32 bits a lane
     copies = (M + N) * block_k * 2 // 16 // (32 * num_warps)
-    assert loop.count("bar.sync") == 1
+    # By four warps a slot less makes room for a second block, and copies wait for reads.
+    assert loop.count("bar.sync") == (2 if tile == (128, 128, 64, 4) else 1)
     assert loop.count("cp.async.wait_group") == 1
     assert len(re.findall(r"cp\.async\.cg\.shared\.global .*, 16", loop)) == copies
     assert loop.count("ldmatrix.sync.aligned.m8n8.x4") == words // 4
