@@ -248,3 +248,28 @@ def test_abs_of_the_least_number(device, dtype):
 def test_no_abs_of_the_least_number(bits):
     code = rest_of_abs.compile(f"*i{bits}", f"*i{bits}", N=64, target="cuda:sm_90a")
     assert f"abs.s{bits}" not in code.asm["ptx"]
+
+
+@triton.jit
+def most_of_three(x_ptr, y_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x = -tl.load(x_ptr + i)
+    y = -tl.load(x_ptr + N + i)
+    tl.store(y_ptr + i, tl.maximum(tl.maximum(x, y), tl.load(x_ptr + 2 * N + i)))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.int64])
+def test_extremes_of_negations(device, rng, dtype):
+    """Of max(max(-a, -b), c) ptxas 13.0 forgets a sign on sm_90."""
+    x = rng.integers(-100, 100, (3, 64)).astype(dtype)
+    y = device.poison(64, dtype)
+    most_of_three[(1,)](device.put(x), y, 64)
+    np.testing.assert_array_equal(
+        device.get(y), np.maximum(np.maximum(-x[0], -x[1]), x[2])
+    )
+
+
+@pytest.mark.parametrize("bits", [16, 32])
+def test_negations_that_ptxas_does_not_see(bits):
+    code = most_of_three.compile(f"*i{bits}", f"*i{bits}", N=64, target="cuda:sm_90a")
+    assert "neg.s" not in code.asm["ptx"] and code.asm["ptx"].count("not.b32") == 2

@@ -17,6 +17,7 @@
  * Rule 2: registers with the same operands are computed once (a splat stays one value).
  */
 #include "codegen/simt/local.h"
+#include "codegen/simt/ptx.h"
 
 /* ---- shape ops: other names for the same registers ------------------------------------------ */
 
@@ -682,6 +683,7 @@ cg_simt(Func *f, Binary *out)
     sim_costs_report(l, f);
     ll_finish(l, ll_link(l, passes), out);
     ll_note_libraries(l, out);
+    ptx_hide_negations(l);
     ll_emit(l, LLVMAssemblyFile, "ptx", out);
     out->shared = s.shared_bytes;
     out->num_warps = f->team_warps;

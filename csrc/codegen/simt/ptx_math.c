@@ -1,6 +1,7 @@
 /* ptx_math: scalar functions and conversions that PTX does better than shared code.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "codegen/library/foreign.h"
 #include "codegen/math.h"
@@ -272,3 +273,57 @@ ptx_to_int(Ll *l, Elem to, Lv x)
 
 const ScalarOps ptx_scalar_ops = {ptx_math,   ptx_to_float,  ptx_from_float,
                                   ptx_to_int, simt_assembly, ptx_narrow};
+
+/* ---- a fault of ptxas -------------------------------------------------------------- */
+
+static bool
+takes_signed_extremes(const Ll *l)
+{
+    size_t n;
+    for (Lv fn = LLVMGetFirstFunction(l->m); fn; fn = LLVMGetNextFunction(fn)) {
+        const char *name = LLVMGetValueName2(fn, &n);
+        if (!strncmp(name, "llvm.smax.", 10) || !strncmp(name, "llvm.smin.", 10))
+            return true;
+    }
+    return false;
+}
+
+static bool
+is_negation(Lv v)
+{
+    Lt t = LLVMTypeOf(v);
+    return LLVMGetInstructionOpcode(v) == LLVMSub &&
+           LLVMGetTypeKind(t) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(t) <= 32 &&
+           LLVMGetOperand(v, 0) == LLVMConstNull(t);
+}
+
+/* -x as ~x + 1, which nobody reads as a negation. */
+static Lv
+negated(Ll *l, Lv x)
+{
+    Lt t = LLVMTypeOf(x);
+    x = LLVMBuildSExt(l->b, x, l->i32, "");
+    x = ll_asm(l, l->i32, "{.reg .b32 t; not.b32 t, $1; add.s32 $0, t, 1;}", "=r,r", &x,
+               1, false);
+    return LLVMBuildTrunc(l->b, x, t, "");
+}
+
+/* ptxas 13.0 makes one instruction of max(max(-a, -b), c), on sm_90 to sm_110, and forgets the sign of b; so with min, and in
+ * 16 bits. An H100 computes what the instruction says. */
+void
+ptx_hide_negations(Ll *l)
+{
+    int sm = l->c->opt.target.sm;
+    if (sm < 90 || sm >= 120 || !takes_signed_extremes(l))
+        return;
+    for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(l->fn); b;
+         b = LLVMGetNextBasicBlock(b))
+        for (Lv v = LLVMGetFirstInstruction(b), next; v; v = next) {
+            next = LLVMGetNextInstruction(v);
+            if (!is_negation(v))
+                continue;
+            LLVMPositionBuilderBefore(l->b, v);
+            LLVMReplaceAllUsesWith(v, negated(l, LLVMGetOperand(v, 1)));
+            LLVMInstructionEraseFromParent(v);
+        }
+}
