@@ -24,10 +24,8 @@ PAGES = sorted(
         *ROOT.glob("*.md"),
         *(ROOT / "csrc").rglob("*.md"),
         *(ROOT / "tests").rglob("README.md"),
-        *(
-            ROOT / f"{d}/README.md"
-            for d in ("benchmarks", "tutorials", "python/tegula")
-        ),
+        *(ROOT / "benchmarks").glob("*.md"),
+        *(ROOT / f"{d}/README.md" for d in ("tutorials", "python/tegula")),
     ]
     if p.name != "CHANGELOG.md" and p.parent.name != "compat"
 )
