@@ -159,13 +159,16 @@ ptx_narrow(Ll *l, OpCode op, Elem e, Lv *x)
     }
 }
 
-/* Two float8 in an i16, as two f16. */
+/* Two float8 in an i16, as two f16. The pair comes as a word: where ptxas 13.0 finds that a word is 0 whose upper half
+ * "mov.b32 {_, h}" takes, as rows that are masked off are, it converts an 8 in place of that half. */
 static Lv
 both_to_f16(Ll *l, Elem e, Lv pair)
 {
-    const char *text = e == E_F8E4M3 ? "cvt.rn.f16x2.e4m3x2 $0, $1;"
-                                     : "cvt.rn.f16x2.e5m2x2 $0, $1;";
-    return ll_asm(l, l->i32, text, "=r,h", &pair, 1, false);
+    const char *text =
+        e == E_F8E4M3 ? "{.reg .b16 h; cvt.u16.u32 h, $1; cvt.rn.f16x2.e4m3x2 $0, h;}"
+                      : "{.reg .b16 h; cvt.u16.u32 h, $1; cvt.rn.f16x2.e5m2x2 $0, h;}";
+    Lv word = LLVMBuildZExt(l->b, pair, l->i32, "");
+    return ll_asm(l, l->i32, text, "=r,r", &word, 1, false);
 }
 
 /* Two e4m3 in the high bytes of two halves, as two f16: exponent and mantissa one place
