@@ -273,3 +273,25 @@ def test_extremes_of_negations(device, rng, dtype):
 def test_negations_that_ptxas_does_not_see(bits):
     code = most_of_three.compile(f"*i{bits}", f"*i{bits}", N=64, target="cuda:sm_90a")
     assert "neg.s" not in code.asm["ptx"] and code.asm["ptx"].count("not.b32") == 2
+
+
+@triton.jit
+def wide_negation(x_ptr, y_ptr, z_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x = -tl.load(x_ptr + i)
+    tl.store(y_ptr + i, x.to(tl.int32))
+    tl.store(z_ptr + i, x >> 4)
+
+
+def test_negation_of_the_least_number(device):
+    """It is that number again, which ptxas 13.0 does not believe of neg.s16."""
+    x = np.array([-32768, 32767, 5, -7] * 16, np.int16)
+    y, z = device.poison(64, np.int32), device.poison(64, np.int16)
+    wide_negation[(1,)](device.put(x), y, z, 64)
+    np.testing.assert_array_equal(device.get(y), -x)
+    np.testing.assert_array_equal(device.get(z), -x >> 4)
+
+
+def test_no_negation_of_16_bits():
+    code = wide_negation.compile("*i16", "*i32", "*i16", N=64, target="cuda:sm_80")
+    assert "neg.s16" not in code.asm["ptx"]

@@ -291,13 +291,17 @@ takes_signed_extremes(const Ll *l)
     return false;
 }
 
+/* words: of 32 bits, and of 8, too. */
 static bool
-is_negation(Lv v)
+is_negation(Lv v, bool words)
 {
     Lt t = LLVMTypeOf(v);
-    return LLVMGetInstructionOpcode(v) == LLVMSub &&
-           LLVMGetTypeKind(t) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(t) <= 32 &&
-           LLVMGetOperand(v, 0) == LLVMConstNull(t);
+    if (LLVMGetInstructionOpcode(v) != LLVMSub ||
+        LLVMGetTypeKind(t) != LLVMIntegerTypeKind ||
+        LLVMGetOperand(v, 0) != LLVMConstNull(t))
+        return false;
+    unsigned bits = LLVMGetIntTypeWidth(t);
+    return bits == 16 || (words && bits <= 32);
 }
 
 /* -x as ~x + 1, which nobody reads as a negation. */
@@ -312,18 +316,18 @@ negated(Ll *l, Lv x)
 }
 
 /* ptxas 13.0 makes one instruction of max(max(-a, -b), c), on sm_90 to sm_110, and forgets the sign of b; so with min, and in
- * 16 bits. An H100 computes what the instruction says. */
+ * 16 bits. An H100 computes what the instruction says. On all chips it takes neg.s16 of -32768 for 32768 where that is
+ * widened, or shifted to the right. */
 void
 ptx_hide_negations(Ll *l)
 {
     int sm = l->c->opt.target.sm;
-    if (sm < 90 || sm >= 120 || !takes_signed_extremes(l))
-        return;
+    bool words = sm >= 90 && sm < 120 && takes_signed_extremes(l);
     for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(l->fn); b;
          b = LLVMGetNextBasicBlock(b))
         for (Lv v = LLVMGetFirstInstruction(b), next; v; v = next) {
             next = LLVMGetNextInstruction(v);
-            if (!is_negation(v))
+            if (!is_negation(v, words))
                 continue;
             LLVMPositionBuilderBefore(l->b, v);
             LLVMReplaceAllUsesWith(v, negated(l, LLVMGetOperand(v, 1)));
