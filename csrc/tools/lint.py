@@ -383,7 +383,7 @@ def check_circles(build: Path) -> Iterator[str]:
         if len(folders) > 1:
             yield f"{' and '.join(folders)}: a circle of calls across folders: {names}"
         elif len(circle) > CIRCLE:
-            yield f"{folders[0]}: a circle of {len(circle)} files, at most {CIRCLE}: {names}"
+            yield f"{folders[0]}: a circle of {len(circle)} files, not {CIRCLE}: {names}"
 
 
 def check_static(build: Path) -> Iterator[str]:

@@ -13,9 +13,9 @@
  * Rule 2: a load goes as far up as the function's fullest place allows: registers that are taken there anyway
  *         are free everywhere else. A function that has more there than a thread keeps its order: what is in
  *         excess waits in local memory, and a load that comes early is one more to put there.
- * Rule 3: without products a block has at most four warps. By more, other blocks load meanwhile, and what is counted
- *         is more than the assembler takes where values follow one another: a layer norm by 8 warps has 61 registers,
- *         and 104 with the weights ahead of its sums, so two blocks and not four.
+ * Rule 3: without products a block has fewer than four warps, or four and a loop. Of others, other blocks load, and what is
+ *         counted is more than the assembler takes where values follow one another: a layer norm by 8 warps has 61
+ *         registers, and 104 with the weights ahead of its sums, so two blocks and not four.
  */
 #include "passes/passes.h"
 
@@ -96,13 +96,17 @@ raise(Func *f, Op *load, int64_t room, int *tries)
     ir_move_before(load, next);
 }
 
+/* Rule 3. */
 static bool
-has_product(Func *f)
+may_wait_long(Func *f)
 {
-    EACH_OP(o, f->body)
+    bool has_loop = false;
+    EACH_OP(o, f->body) {
         if (o->op == OP_DOT || o->op == OP_MMA_START)
             return true;
-    return false;
+        has_loop |= o->op == OP_FOR || o->op == OP_WHILE;
+    }
+    return f->team_warps < WARPGROUP + has_loop;
 }
 
 void
@@ -110,7 +114,7 @@ pass_raise_loads(Func *f)
 {
     int tries = 0;
     int64_t room = MAX(most_live_words(f), ALWAYS_FREE);
-    if (room > MAX_WORDS || (f->team_warps > WARPGROUP && !has_product(f)))
+    if (room > MAX_WORDS || !may_wait_long(f))
         return;
     VEC(Op *) loads = {0};
     EACH_CONTROL_OP(o, f->body)
