@@ -41,7 +41,7 @@ CAPS = {
     "csrc/passes": 70,
     "csrc/passes/host": 941,
     "csrc/passes/run": 180,
-    "csrc/passes/simt": 8528,
+    "csrc/passes/simt": 8535,
     "csrc/passes/tile": 4433,
     "csrc/ptx": 11668,
     "csrc/runtime": 10588,

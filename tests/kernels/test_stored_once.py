@@ -146,7 +146,7 @@ def test_operands_of_warps_that_would_spill(again):
     c = of_words[(1,)](*there, o, N=n, D=d, AGAIN=again, num_warps=4, hopper="1")
     s = x.astype(float) @ y.T
     np.testing.assert_array_equal(o.numpy(), (1 + 2 * again) * (s @ y) + s @ x)
-    assert "shared_load" in c.asm["simt"] or not again
+    assert ("shared_load" in c.asm["simt"]) == again
 
 
 @pytest.mark.parametrize("warps", [4, 8])

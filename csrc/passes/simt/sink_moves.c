@@ -59,13 +59,23 @@ first_user(Func *f, const Op *o)
     return at;
 }
 
-/* Is there a product between the two, or something else for which threads wait and registers are read to the end? */
+/* Is o a move whose result user takes, too? */
 static bool
-is_held_between(const Op *o, const Op *until)
+moves_for(const Op *o, const Op *user)
 {
+    const Use *u = o->op == OP_CONVERT ? result(o, 0)->uses : NULL;
+    return u && !u->next && u->user == user;
+}
+
+/* Is there a product between the two, or something else for which threads wait and registers are read to the end? By four
+ * warps a move of the other operand of that product is none: they hide one another's waits. */
+static bool
+is_held_between(const Func *f, const Op *o, const Op *until)
+{
+    bool hides = f->team_warps >= WARPGROUP;
     for (o = o->next; o && o != until; o = o->next)
-        if (op_has(o, OPF_SCRATCH) || o->op == OP_MMA_START || o->op == OP_BARRIER ||
-            o->n_regions)
+        if ((op_has(o, OPF_SCRATCH) && !(hides && moves_for(o, until))) ||
+            o->op == OP_MMA_START || o->op == OP_BARRIER || o->n_regions)
             return true;
     return false;
 }
@@ -85,11 +95,11 @@ is_large_operand(const Val *v)
 /* Does it live while threads wait for others, or round a loop? One that goes to the next product alone the assembler
  * reads as it goes: on an H100 two products of 64x64 by 64x128 words took 84 us so, and 112 out of a place. */
 static bool
-is_held(const Val *v)
+is_held(const Func *f, const Val *v)
 {
     bool any = false;
     for (const Use *u = v->uses; u; u = u->next)
-        any |= u->user->block != v->def->block || is_held_between(v->def, u->user);
+        any |= u->user->block != v->def->block || is_held_between(f, v->def, u->user);
     return any;
 }
 
@@ -244,6 +254,6 @@ pass_sink_moves(Func *f)
     Room room = {bytes, blocks_with(f, bytes)};
     for (int i = 0; i < moves.n; i++)
         if (is_large_operand(result(moves.at[i], 0)) &&
-            (is_held(result(moves.at[i], 0)) || is_source_held(f, moves.at[i])))
+            (is_held(f, result(moves.at[i], 0)) || is_source_held(f, moves.at[i])))
             share_move(f, moves.at[i], &room);
 }
