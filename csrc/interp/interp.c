@@ -18,7 +18,6 @@
 #include "interp/impl.h"
 
 #include <inttypes.h>
-#include <math.h>
 
 uint64_t *
 interp_new_place(Interp *in, const Val *v)

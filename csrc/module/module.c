@@ -9,7 +9,6 @@
 
 #include <llvm/Config/llvm-config.h>
 #include <time.h>
-#include <unistd.h>
 
 static PyObject *
 fail_after(PyObject *mod, PyObject *arg)

@@ -13,8 +13,6 @@
 #include "ptx/lanes.h"
 #include "ptx/narrow.h"
 
-#include <math.h>
-
 typedef struct Random {
     FloatType to;
     int n; /* numbers */

@@ -16,7 +16,6 @@
 #include "runtime/launch.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 
 int
 hooks_pre_run(Kernel *k, PyObject *const *args, Py_ssize_t n_args, PyObject *kwnames)

@@ -9,8 +9,6 @@
 #include "ptx/formats.h"
 #include "runtime/launch.h"
 
-#include <math.h>
-
 int
 call_too_many(void)
 {

@@ -5,8 +5,6 @@
  */
 #include "runtime/state.h"
 
-#include <stdlib.h>
-
 static PyObject *
 errors_module(void)
 {

@@ -22,7 +22,6 @@
 #include "codegen/host/host.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* ---- emission ------------------------------------------------------------------------------------ */
 
