@@ -71,92 +71,139 @@ rest_of_keywords(Fe *f, int n, const char *const *kw, const Value *at)
     return v;
 }
 
+/* A call whose arguments are being bound. */
+typedef struct Binding {
+    const Tree *t;
+    const Node *call;
+    Value *local;          /* to be filled: by parameter */
+    const Value *defaults; /* of a closure, or NULL */
+    const char *name, *who;
+    int from;  /* the first parameter that a call lists: self is none */
+    int n_pos; /* of parameters that may be given by position */
+} Binding;
+
+static NORETURN void
+refuse(Fe *f, const Binding *k, const char *why)
+{
+    err_help(f->c, "it is %s", params_text(f, k->t, k->defaults, k->name, k->from));
+    err_at(f->c, f->b.loc, ARGUMENT, k->who, why);
+}
+
+static void
+bind_positions(Fe *f, const Binding *k, int n, const Value *args)
+{
+    if (n > k->n_pos && !k->t->has_vararg)
+        refuse(f, k,
+               str_printf(f->a, "it takes %d argument%s, but %d %s given",
+                          k->n_pos - k->from, k->n_pos - k->from == 1 ? "" : "s",
+                          n - k->from, n - k->from == 1 ? "was" : "were"));
+    int n_own = MIN(n, k->n_pos);
+    for (int i = 0; i < n_own; i++)
+        k->local[i] = args[i];
+    if (k->t->has_vararg)
+        k->local[k->t->n_params] = v_tuple(f, n - n_own, args + n_own);
+}
+
+static NORETURN void
+refuse_keyword(Fe *f, const Binding *k, const char *word)
+{
+    const char **words = NEW_N(f->a, const char *, k->t->n_params + 1);
+    memcpy(words, k->t->local, (size_t)k->t->n_params * sizeof *words);
+    err_help(f->c, "it is %s", params_text(f, k->t, k->defaults, k->name, k->from));
+    fe_unknown_keyword(f, k->who, word, words);
+}
+
+static void
+bind_keywords(Fe *f, const Binding *b, int n, const char *const *kw, const Value *args)
+{
+    const Tree *t = b->t;
+    int n_rest = 0;
+    const char **rest_kw = NEW_N(f->a, const char *, n + 1);
+    Value *rest = NEW_N(f->a, Value, n + 1);
+    for (int k = 0; k < n; k++) {
+        int at = 0;
+        while (at < t->n_params && strcmp(param_name(t, at), kw[k]) != 0)
+            at++;
+        if (at == t->n_params && t->has_kwarg) {
+            rest_kw[n_rest] = kw[k];
+            rest[n_rest++] = fe_read(f, args[k]);
+            continue;
+        }
+        if (at == t->n_params || !is_absent(b->local[at]))
+            fe_point(f, fe_keyword_node(b->call, k));
+        if (at == t->n_params)
+            refuse_keyword(f, b, kw[k]);
+        if (!is_absent(b->local[at]))
+            err_at(f->c, f->b.loc, ARGUMENT, b->who,
+                   str_printf(f->a, "'%s' is given twice", kw[k]));
+        b->local[at] = args[k];
+    }
+    if (t->has_kwarg)
+        b->local[t->n_params + t->has_vararg] = rest_of_keywords(f, n_rest, rest_kw,
+                                                                 rest);
+}
+
+/* The value of a parameter that the call does not give. */
+static Value
+default_of(Fe *f, const Binding *k, int i)
+{
+    FeFunction *fn = k->t->fn;
+    const FeParam *p = &fn->params[i];
+    Value v = {0};
+    if (k->defaults)
+        v = k->defaults[i];
+    else if (p->default_value) {
+        if (fe_watch_parameter(f->env, fn, p->name, p->default_value))
+            fe_raise(f, f->b.loc);
+        v = v_from_py(f, p->default_value);
+    }
+    if (is_absent(v))
+        refuse(f, k,
+               str_printf(f->a, "the argument '%s' is missing", param_name(k->t, i)));
+    return v;
+}
+
+/* A tensor for a parameter annotated tl.constexpr is as good: published kernels (the attention tutorial's offsets)
+ * annotate so what is none. It stays a tensor; whoever needs a constant of it says so there. The library's own
+ * functions do need one. */
+static Value
+as_parameter(Fe *f, const Binding *k, int i, Value v)
+{
+    const Tree *t = k->t;
+    if (!t->is_library)
+        return fe_own_value(f, v, param_name(t, i));
+    if (t->fn->params[i].is_constexpr && v.kind == V_TENSOR && f->frame &&
+        !f->frame->tree->is_library)
+        refuse(f, k,
+               str_printf(f->a,
+                          "the argument '%s' must be known when the kernel is "
+                          "compiled, and is %s",
+                          param_name(t, i), v_describe(f, v)));
+    return v;
+}
+
 /* Binds arguments to the parameters of t in local[0..]. defaults: of a closure, or NULL. */
 static void
 bind_params(Fe *f, const Tree *t, Value *local, const Value *defaults, int n,
             const Value *args, int n_kw, const char *const *kw, const Value *kw_args)
 {
-    FeFunction *fn = t->fn;
-    const Node *call = f->call;
+    const char *name = called(f, t, n, args);
+    Binding k = {.t = t,
+                 .call = f->call,
+                 .local = local,
+                 .defaults = defaults,
+                 .name = name,
+                 .who = who_is(f, name),
+                 .from = n && args[0].kind == V_TUPLE && args[0].tuple->type &&
+                         t->n_params && !strcmp(param_name(t, 0), "self")};
     f->call = NULL;
-    int n_pos = 0, n_rest = 0;
-    /* self is not among what a call lists */
-    int from = n && args[0].kind == V_TUPLE && args[0].tuple->type && t->n_params &&
-               !strcmp(param_name(t, 0), "self");
-    const char *name = called(f, t, n, args), *who = who_is(f, name);
-    while (n_pos < t->n_params && !fn->params[n_pos].keyword_only)
-        n_pos++;
-    if (n > n_pos && !t->has_vararg) {
-        err_help(f->c, "it is %s", params_text(f, t, defaults, name, from));
-        err_at(f->c, f->b.loc, ARGUMENT, who,
-               str_printf(f->a, "it takes %d argument%s, but %d %s given", n_pos - from,
-                          n_pos - from == 1 ? "" : "s", n - from,
-                          n - from == 1 ? "was" : "were"));
-    }
-    for (int i = 0; i < MIN(n, n_pos); i++)
-        local[i] = args[i];
-    if (t->has_vararg)
-        local[t->n_params] = v_tuple(f, MAX(n - n_pos, 0), args + MIN(n, n_pos));
-    const char **rest_kw = NEW_N(f->a, const char *, n_kw + 1);
-    Value *rest = NEW_N(f->a, Value, n_kw + 1);
-    for (int k = 0; k < n_kw; k++) {
-        int at = -1;
-        for (int i = 0; i < t->n_params && at < 0; i++)
-            if (!strcmp(param_name(t, i), kw[k]))
-                at = i;
-        if (at < 0 && t->has_kwarg) {
-            rest_kw[n_rest] = kw[k];
-            rest[n_rest++] = fe_read(f, kw_args[k]);
-            continue;
-        }
-        if (at < 0) {
-            const char **words = NEW_N(f->a, const char *, t->n_params + 1);
-            memcpy(words, t->local, (size_t)t->n_params * sizeof *words);
-            fe_point(f, fe_keyword_node(call, k));
-            err_help(f->c, "it is %s", params_text(f, t, defaults, name, from));
-            fe_unknown_keyword(f, who, kw[k], words);
-        }
-        if (!is_absent(local[at])) {
-            fe_point(f, fe_keyword_node(call, k));
-            err_at(f->c, f->b.loc, ARGUMENT, who,
-                   str_printf(f->a, "'%s' is given twice", kw[k]));
-        }
-        local[at] = kw_args[k];
-    }
-    if (t->has_kwarg)
-        local[t->n_params + t->has_vararg] = rest_of_keywords(f, n_rest, rest_kw, rest);
+    while (k.n_pos < t->n_params && !t->fn->params[k.n_pos].keyword_only)
+        k.n_pos++;
+    bind_positions(f, &k, n, args);
+    bind_keywords(f, &k, n_kw, kw, kw_args);
     for (int i = 0; i < t->n_params; i++) {
-        const FeParam *p = &fn->params[i];
-        if (is_absent(local[i])) {
-            if (defaults)
-                local[i] = defaults[i];
-            else if (p->default_value) {
-                if (fe_watch_parameter(f->env, fn, p->name, p->default_value))
-                    fe_raise(f, f->b.loc);
-                local[i] = v_from_py(f, p->default_value);
-            }
-            if (is_absent(local[i])) {
-                err_help(f->c, "it is %s", params_text(f, t, defaults, name, from));
-                err_at(f->c, f->b.loc, ARGUMENT, who,
-                       str_printf(f->a, "the argument '%s' is missing",
-                                  param_name(t, i)));
-            }
-        }
-        local[i] = fe_read(f, local[i]);
-        if (t->is_library && p->is_constexpr && local[i].kind == V_TENSOR && f->frame &&
-            !f->frame->tree->is_library) {
-            err_help(f->c, "it is %s", params_text(f, t, defaults, name, from));
-            err_at(f->c, f->b.loc, ARGUMENT, who,
-                   str_printf(f->a,
-                              "the argument '%s' must be known when the kernel is "
-                              "compiled, and is %s",
-                              param_name(t, i), v_describe(f, local[i])));
-        }
-        if (!t->is_library)
-            local[i] = fe_own_value(f, local[i], param_name(t, i));
-        /* A tensor for a parameter annotated tl.constexpr is as good: published kernels
-         * (the attention tutorial's offsets) annotate so what is none. It stays a tensor;
-         * whoever needs a constant of it says so there. */
+        Value v = is_absent(local[i]) ? default_of(f, &k, i) : local[i];
+        local[i] = as_parameter(f, &k, i, fe_read(f, v));
     }
 }
 
