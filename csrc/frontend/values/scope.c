@@ -216,6 +216,63 @@ cell_of(Fe *f, const Frame *fr, PyObject *name)
     return cell;
 }
 
+/* o is a global, or a variable of an enclosing function, that kernels may not read. */
+static NORETURN void
+refuse_global(Fe *f, const Node *n, PyObject *o, bool is_cell)
+{
+    const char *what = v_describe(f, v_obj(o));
+    if (PyLong_Check(o) || PyFloat_Check(o) || PyUnicode_Check(o))
+        err_help(f->c, "write %s = tl.constexpr(%s), or pass it as an argument",
+                 n->name, v_short(f, v_obj(o)));
+    else if (PyType_Check(o)) {
+        fe_help_dtype(f, o);
+        if (!f->c->pending_help)
+            err_help(f->c,
+                     "kernels know named tuples and @aggregate; of an Enum, or "
+                     "a class of constants, make tl.constexpr(%s)",
+                     n->name);
+    } else if (PyCallable_Check(o))
+        fe_help_function(f, o);
+    else if (fe_has_attr(f, o, "shape"))
+        err_help(f->c, "an array is passed as an argument");
+    else
+        err_help(f->c, "pass it as an argument, or wrap it: tl.constexpr(..)");
+    const char *where = is_cell ? "variable of the enclosing function"
+                                : "global variable";
+    err_at(f->c, f->b.loc, GLOBAL, where, n->name, what);
+}
+
+static void
+check_may_read(Fe *f, const Node *n, PyObject *o, bool is_cell)
+{
+    PyObject *lost = NULL;
+    bool may = fe_may_read(f->env, o, &lost);
+    if (lost) {
+        PyErr_SetNone(fe_own(f, lost));
+        fe_raise(f, f->b.loc);
+    }
+    if (!may && !fe_builtin_name_of(f, o) &&
+        fe_knob(f, "compilation", "allow_non_constexpr_globals") != Py_True)
+        refuse_global(f, n, o, is_cell);
+}
+
+/* What stands in the module or in an enclosing function, o. */
+static Value
+global_value(Fe *f, const Node *n, PyObject *name, PyObject *o, bool is_cell)
+{
+    fe_at(f, n);
+    check_may_read(f, n, o, is_cell);
+    Py_INCREF(o); /* the global may be rebound while we hold it */
+    fe_own(f, o);
+    PyObject *holder = is_cell ? cell_of(f, f->frame, name)
+                               : f->frame->tree->fn->globals;
+    if (fe_watch_name(f->env, holder, name, o, is_cell))
+        fe_raise(f, f->b.loc);
+    Value v = v_from_py(f, o);
+    v.is_bare = !fe_is_instance(f, o, f->cls_constexpr);
+    return v;
+}
+
 Value
 fe_name(Fe *f, const Node *n)
 {
@@ -232,49 +289,11 @@ fe_name(Fe *f, const Node *n)
     PyObject *name = fe_own(f, PyUnicode_FromString(n->name));
     const FeFunction *fn = fr->tree->fn;
     PyObject *o = look_b(f, fn->closure, name);
-    bool is_cell = o;
-    if (!o)
-        o = look_b(f, fn->globals, name);
-    if (o) {
-        fe_at(f, n);
-        PyObject *lost = NULL;
-        bool may = fe_may_read(f->env, o, &lost);
-        if (lost) {
-            PyErr_SetNone(fe_own(f, lost));
-            fe_raise(f, f->b.loc);
-        }
-        if (!may && !fe_builtin_name_of(f, o) &&
-            fe_knob(f, "compilation", "allow_non_constexpr_globals") != Py_True) {
-            const char *what = v_describe(f, v_obj(o));
-            if (PyLong_Check(o) || PyFloat_Check(o) || PyUnicode_Check(o))
-                err_help(f->c, "write %s = tl.constexpr(%s), or pass it as an argument",
-                         n->name, v_short(f, v_obj(o)));
-            else if (PyType_Check(o)) {
-                fe_help_dtype(f, o);
-                if (!f->c->pending_help)
-                    err_help(f->c,
-                             "kernels know named tuples and @aggregate; of an Enum, or "
-                             "a class of constants, make tl.constexpr(%s)",
-                             n->name);
-            } else if (PyCallable_Check(o))
-                fe_help_function(f, o);
-            else if (fe_has_attr(f, o, "shape"))
-                err_help(f->c, "an array is passed as an argument");
-            else
-                err_help(f->c, "pass it as an argument, or wrap it: tl.constexpr(..)");
-            const char *where = is_cell ? "variable of the enclosing function"
-                                        : "global variable";
-            err_at(f->c, f->b.loc, GLOBAL, where, n->name, what);
-        }
-        Py_INCREF(o); /* the global may be rebound while we hold it */
-        fe_own(f, o);
-        if (fe_watch_name(f->env, is_cell ? cell_of(f, fr, name) : fn->globals, name, o,
-                          is_cell))
-            fe_raise(f, f->b.loc);
-        Value v = v_from_py(f, o);
-        v.is_bare = !fe_is_instance(f, o, f->cls_constexpr);
-        return v;
-    }
+    if (o)
+        return global_value(f, n, name, o, true);
+    o = look_b(f, fn->globals, name);
+    if (o)
+        return global_value(f, n, name, o, false);
     o = PyObject_GetAttr(f->builtins_mod, name);
     if (!o) {
         PyErr_Clear();
