@@ -170,72 +170,94 @@ call_bind_names(Call *c, PyObject *const *args, Py_ssize_t n_args, PyObject *kwn
 
 /* ---- off the hot path -------------------------------------------------------------------- */
 
-static int
-unknown_keyword(const Call *c, PyObject *name)
+/* What other launchers take by these words. */
+static const char *const foreign_words[][2] = {
+    {"grid", "the grid stands in brackets, k[grid](..)"},
+    {"block", "num_warps=4 are 128 threads, and blocks are tl.constexpr parameters"},
+    {"threads", "num_warps=4 are 128 threads"},
+    {"num_threads", "num_warps=4 are 128 threads"},
+    {"block_dim", "num_warps=4 are 128 threads"},
+    {"threads_per_block", "num_warps=4 are 128 threads"},
+    {"shared_mem", "the compiler counts shared memory itself"},
+    {"smem", "the compiler counts shared memory itself"},
+};
+
+static bool
+is_one_of(const char *s, const char *const *words, size_t n)
 {
-    const char *s = PyUnicode_AsUTF8AndSize(name, NULL), *best = NULL;
-    if (!s)
-        return -1;
-    static const char *const implied[] = {"stream", "device", "device_type"};
-    for (size_t i = 0; i < COUNT(implied); i++)
-        if (!strcmp(s, implied[i]))
-            return PyErr_Format(
-                       PyExc_AssertionError,
-                       "%s() takes no '%s': the current stream and the device of "
-                       "the tensors are used",
-                       c->k->f->name, s),
-                   -1;
-    static const char *const of_amd[] = {"waves_per_eu", "matrix_instr_nonkdim",
-                                         "kpack", "schedule_hint",
-                                         "allow_flush_denorm"};
-    for (size_t i = 0; i < COUNT(of_amd); i++)
-        if (!strcmp(s, of_amd[i]))
-            return PyErr_Format(PyExc_KeyError,
-                                "%s() has no parameter or option '%s', which is an "
-                                "option of AMD's GPUs",
-                                c->k->f->name, s),
-                   -1;
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(s, words[i]))
+            return true;
+    return false;
+}
+
+/* The parameter or option that is spelled nearly like s, or NULL. */
+static const char *
+closest_word(const Kernel *k, const char *s)
+{
     const char *words[MAX_ARGS + MAX_OPTIONS], *const *options = option_list();
     int n = 0;
-    for (int i = 0; i < c->k->f->n_params; i++)
-        if ((words[n] = PyUnicode_AsUTF8AndSize(c->k->names[i], NULL)))
+    for (int i = 0; i < k->f->n_params; i++)
+        if ((words[n] = PyUnicode_AsUTF8AndSize(k->names[i], NULL)))
             n++;
     for (int i = 0; options[i]; i++)
         words[n++] = options[i];
     words[n] = NULL;
-    best = fe_closest(s, words);
-    if (best)
-        return PyErr_Format(PyExc_KeyError,
-                            "%s() has no parameter or option '%s'; did you mean '%s'?",
-                            c->k->f->name, s, best),
-               -1;
-    static const char *const others[][2] = {
-        {"grid", "the grid stands in brackets, k[grid](..)"},
-        {"block",
-         "num_warps=4 are 128 threads, and blocks are tl.constexpr parameters"},
-        {"threads", "num_warps=4 are 128 threads"},
-        {"num_threads", "num_warps=4 are 128 threads"},
-        {"block_dim", "num_warps=4 are 128 threads"},
-        {"threads_per_block", "num_warps=4 are 128 threads"},
-        {"shared_mem", "the compiler counts shared memory itself"},
-        {"smem", "the compiler counts shared memory itself"},
-    };
-    for (size_t i = 0; i < COUNT(others); i++)
-        if (!strcmp(s, others[i][0]))
-            return PyErr_Format(PyExc_KeyError,
-                                "%s() has no parameter or option '%s': %s",
-                                c->k->f->name, s, others[i][1]),
-                   -1;
+    return fe_closest(s, words);
+}
+
+/* "x, y, n"; NULL with an exception. */
+static PyObject *
+parameters_text(const Kernel *k)
+{
     PyObject *list = PyList_New(0), *comma = PyUnicode_FromString(", "), *text = NULL;
-    for (int i = 0; list && i < c->k->f->n_params; i++)
-        if (PyList_Append(list, c->k->names[i]))
+    for (int i = 0; list && i < k->f->n_params; i++)
+        if (PyList_Append(list, k->names[i]))
             Py_CLEAR(list);
-    text = list && comma ? PyUnicode_Join(comma, list) : NULL;
+    if (list && comma)
+        text = PyUnicode_Join(comma, list);
+    DROP(list, comma);
+    return text;
+}
+
+/* The exception for a keyword that is neither a parameter nor an option: -1. */
+static int
+unknown_keyword(const Call *c, PyObject *name)
+{
+    static const char *const implied[] = {"stream", "device", "device_type"};
+    static const char *const of_amd[] = {"waves_per_eu", "matrix_instr_nonkdim",
+                                         "kpack", "schedule_hint",
+                                         "allow_flush_denorm"};
+    const char *s = PyUnicode_AsUTF8AndSize(name, NULL), *kernel = c->k->f->name;
+    if (!s)
+        return -1;
+    if (is_one_of(s, implied, COUNT(implied)))
+        return PyErr_Format(PyExc_AssertionError,
+                            "%s() takes no '%s': the current stream and the device of "
+                            "the tensors are used",
+                            kernel, s),
+               -1;
+    static const char no_word[] = "%s() has no parameter or option '%s'%s%s%s";
+    if (is_one_of(s, of_amd, COUNT(of_amd)))
+        return PyErr_Format(PyExc_KeyError, no_word, kernel, s,
+                            ", which is an option of AMD's GPUs", "", ""),
+               -1;
+    const char *best = closest_word(c->k, s);
+    if (best)
+        return PyErr_Format(PyExc_KeyError, no_word, kernel, s, "; did you mean '",
+                            best, "'?"),
+               -1;
+    for (size_t i = 0; i < COUNT(foreign_words); i++)
+        if (!strcmp(s, foreign_words[i][0]))
+            return PyErr_Format(PyExc_KeyError, no_word, kernel, s, ": ",
+                                foreign_words[i][1], ""),
+                   -1;
+    PyObject *text = parameters_text(c->k);
     if (text)
         PyErr_Format(PyExc_KeyError,
                      "%s() has no parameter or option '%s'; its parameters are %U%s",
-                     c->k->f->name, s, text, about_rest(c->k));
-    DROP(list, comma, text);
+                     kernel, s, text, about_rest(c->k));
+    Py_XDECREF(text);
     return -1;
 }
 
