@@ -9,7 +9,6 @@
  */
 #include "ptx/parse.h"
 
-#include <ctype.h>
 #include <stdarg.h>
 
 void
@@ -130,67 +129,92 @@ dec_more(Dec *d, size_t n)
 
 /* ---- operands -------------------------------------------------------------------- */
 
+static Opd parse_operand(Parser *p);
+
 static Opd
-parse_operand(Parser *p)
+nested_operand(Parser *p)
 {
-    Opd o = {0};
-    if (is_mark(p, '{') || is_mark(p, '(')) {
-        char end = is_mark(p, '{') ? '}' : ')';
-        int cap = 0;
-        o.kind = end == '}' ? OPD_VEC : OPD_LIST;
-        next(p);
-        if (++p->n_nested > MAX_NESTED)
-            parse_fail(p, p->tok.line, "operands nested too deeply");
-        while (!take_mark(p, end)) {
-            Opd part = parse_operand(p);
-            GROW(p->mod->pool, o.part, o.n_parts, cap);
-            o.part[o.n_parts++] = part;
-            if (!is_mark(p, end))
-                want_mark(p, ',');
-        }
-        p->n_nested--;
-        return o;
+    if (++p->n_nested > MAX_NESTED)
+        parse_fail(p, p->tok.line, "operands nested too deeply");
+    Opd o = parse_operand(p);
+    p->n_nested--;
+    return o;
+}
+
+/* {..} or (..) */
+static Opd
+operand_list(Parser *p)
+{
+    char end = is_mark(p, '{') ? '}' : ')';
+    int cap = 0;
+    Opd o = {.kind = end == '}' ? OPD_VEC : OPD_LIST};
+    next(p);
+    while (!take_mark(p, end)) {
+        Opd part = nested_operand(p);
+        GROW(p->mod->pool, o.part, o.n_parts, cap);
+        o.part[o.n_parts++] = part;
+        if (!is_mark(p, end))
+            want_mark(p, ',');
     }
-    bool is_mem = take_mark(p, '[');
-    o.is_not = take_mark(p, '!');
+    return o;
+}
+
+/* A name or a number, into o. */
+static void
+operand_word(Parser *p, Opd *o)
+{
     bool minus = take_mark(p, '-');
     Token t = p->tok;
     next(p);
-    o.value = t.value;
+    o->value = t.value;
     if (t.kind == TOK_WORD && !strcmp(t.text, "WARP_SZ") && !minus) {
-        o.kind = OPD_INT;
-        o.value = LANES;
+        o->kind = OPD_INT;
+        o->value = LANES;
     } else if (t.kind == TOK_WORD && !minus) {
-        o.kind = OPD_NAME;
-        o.name = t.text;
-        o.value = 0;
+        o->kind = OPD_NAME;
+        o->name = t.text;
+        o->value = 0;
         if (take_mark(p, '|'))
-            o.second = want_name(p);
+            o->second = want_name(p);
     } else if (t.kind == TOK_INT) {
-        o.kind = OPD_INT;
-        o.value = minus ? -t.value : t.value;
+        o->kind = OPD_INT;
+        o->value = minus ? -t.value : t.value;
     } else if (t.kind == TOK_F32 || t.kind == TOK_F64) {
-        o.kind = t.kind == TOK_F32 ? OPD_F32 : OPD_F64;
-        o.value ^= (uint64_t)minus << (t.kind == TOK_F32 ? 31 : 63);
+        o->kind = t.kind == TOK_F32 ? OPD_F32 : OPD_F64;
+        o->value ^= (uint64_t)minus << (t.kind == TOK_F32 ? 31 : 63);
     } else {
         parse_fail(p, t.line, "expected an operand");
     }
-    if (o.kind == OPD_NAME && (is_mark(p, '+') || (is_mem && is_mark(p, '-')))) {
-        minus = is_mark(p, '-');
-        next(p);
-        minus ^= take_mark(p, '-');
-        if (p->tok.kind != TOK_INT)
-            parse_fail(p, p->tok.line, "expected an offset");
-        o.value = minus ? -p->tok.value : p->tok.value;
-        next(p);
-    }
+}
+
+static uint64_t
+operand_offset(Parser *p)
+{
+    bool minus = is_mark(p, '-');
+    next(p);
+    minus ^= take_mark(p, '-');
+    if (p->tok.kind != TOK_INT)
+        parse_fail(p, p->tok.line, "expected an offset");
+    uint64_t value = p->tok.value;
+    next(p);
+    return minus ? -value : value;
+}
+
+static Opd
+parse_operand(Parser *p)
+{
+    if (is_mark(p, '{') || is_mark(p, '('))
+        return operand_list(p);
+    Opd o = {0};
+    bool is_mem = take_mark(p, '[');
+    o.is_not = take_mark(p, '!');
+    operand_word(p, &o);
+    if (o.kind == OPD_NAME && (is_mark(p, '+') || (is_mem && is_mark(p, '-'))))
+        o.value = operand_offset(p);
     if (is_mem && take_mark(p, ',')) { /* coordinates */
-        if (++p->n_nested > MAX_NESTED)
-            parse_fail(p, p->tok.line, "operands nested too deeply");
         o.part = POOL_NEW(p->mod->pool, Opd, 1);
-        *o.part = parse_operand(p);
+        *o.part = nested_operand(p);
         o.n_parts = 1;
-        p->n_nested--;
     }
     if (is_mem) {
         want_mark(p, ']');
