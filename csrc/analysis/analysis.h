@@ -500,6 +500,8 @@ bool has_side_effects(const Op *o); /* anything that must stay; regions included
 bool may_be_clobbered(const Block *within);
 bool is_defined_outside(const Val *v,
                         const Block *b); /* neither in b nor in its regions */
+/* Does one of these ops, the keys of a map, use a result of o? */
+bool has_user_in(const Op *o, const Map *ops);
 /* The argument of f that the pointers are made of; NULL: not known. */
 const Val *pointer_root(const Func *f, const Val *v);
 

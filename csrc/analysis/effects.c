@@ -54,6 +54,16 @@ is_defined_outside(const Val *v, const Block *b)
     return !ir_encloses(b, v->block);
 }
 
+bool
+has_user_in(const Op *o, const Map *ops)
+{
+    for (int i = 0; i < o->n_results; i++)
+        for (const Use *u = result(o, i)->uses; u; u = u->next)
+            if (map_get(ops, u->user, 0))
+                return true;
+    return false;
+}
+
 enum { MAX_STEPS = 256 };
 
 /* Is the result made of the pointers that operand 0 is? */

@@ -44,16 +44,6 @@ waits(Func *f, const Op *o)
 }
 
 static bool
-has_user_in(const Op *o, const Map *ops)
-{
-    for (int i = 0; i < o->n_results; i++)
-        for (const Use *u = result(o, i)->uses; u; u = u->next)
-            if (map_get(ops, u->user, 0))
-                return true;
-    return false;
-}
-
-static bool
 goes_along(const Op *o)
 {
     return op_has(o, OPF_PURE) && !op_has(o, OPF_SCRATCH | OPF_SHARED) && !o->n_regions;

@@ -99,16 +99,6 @@ may_swap(const Op *o)
 }
 
 static bool
-has_user_in(const Op *o, const Map *ops)
-{
-    for (int i = 0; i < o->n_results; i++)
-        for (const Use *u = result(o, i)->uses; u; u = u->next)
-            if (map_get(ops, u->user, 0))
-                return true;
-    return false;
-}
-
-static bool
 uses_one_of(const Op *o, const Map *ops)
 {
     for (int i = 0; i < o->n_args; i++)
