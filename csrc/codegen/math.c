@@ -117,24 +117,10 @@ exp2_f32(const M *m, Lv x)
 
 /* ---- log, log2 ---------------------------------------------------------------------------- */
 
-typedef struct LogParts {
-    Lv e, f,
-        y; /* log x = e ln 2 + f + y: 1 + f in sqrt 1/2 .. sqrt 2, y = log(1 + f) - f */
-} LogParts;
-
 static LogParts
 log_parts(const M *m, Lv x)
 {
-    LLVMBuilderRef b = m->l->b;
-    Lv tiny = less(m, x, num(m, 0x1p-126)); /* subnormal: scaled up by 2^23 */
-    Lv w = bits(m, pick(m, tiny, mul(m, x, num(m, 0x1p23)), x));
-    w = LLVMBuildSub(b, w, whole(m, 0x3f3504f3), ""); /* sqrt 1/2 */
-    Lv e = LLVMBuildAShr(b, w, whole(m, 23), "");
-    e = LLVMBuildSub(b, e, pick(m, tiny, whole(m, 23), whole(m, 0)), "");
-    w = LLVMBuildAnd(b, w, whole(m, 0x7fffff), "");
-    w = LLVMBuildAdd(b, w, whole(m, 0x3f3504f3), "");
-    LogParts p = {.e = LLVMBuildSIToFP(b, e, m->f, "")};
-    p.f = sub(m, from_bits(m, w), num(m, 1));
+    LogParts p = log_split(m, x, 23, 0x3f3504f3, 0x1p-126, 23);
     Lv q = POLY(m, p.f, 0.3333331260567982f, -0.250000095953659f, 0.20002118536975463f,
                 -0.16667995933686705f, 0.1421955487801237f, -0.12405589581936761f,
                 0.11888145051776013f, -0.1167564019669123f, 0.06746663403116485f);
@@ -147,19 +133,14 @@ static Lv
 log_f32(const M *m, Lv x)
 {
     LogParts p = log_parts(m, x);
-    Lv r = mad(m, p.e, num(m, 0x1.7f7d1cf79abcap-20), p.y);
-    r = mad(m, p.e, num(m, 0x1.62e4p-1), add(m, r, p.f));
-    return log_special(m, x, r);
+    return log_special(m, x, log_of_parts(m, &p, 0x1.7f7d1cf79abcap-20, 0x1.62e4p-1));
 }
 
 static Lv
 log2_f32(const M *m, Lv x)
 {
     LogParts p = log_parts(m, x);
-    Lv r = mul(m, p.f, num(m, 0x1.4ae0cp-26)); /* log2 e beyond a float */
-    r = mad(m, p.y, num(m, 0x1.715476p0), r);
-    r = mad(m, p.f, num(m, 0x1.715476p0), r);
-    return log_special(m, x, add(m, r, p.e));
+    return log_special(m, x, log2_of_parts(m, &p, 0x1.4ae0cp-26, 0x1.715476p0));
 }
 
 /* ---- sin, cos -------------------------------------------------------------------------------- */

@@ -115,6 +115,47 @@ log_special(const M *m, Lv x, Lv r)
     return pick(m, less(m, x, num(m, inf)), r, x);
 }
 
+/* x = 2^e (1 + f), 1 + f in sqrt 1/2 .. sqrt 2; y = log(1 + f) - f, which each width has its own series for. */
+typedef struct LogParts {
+    Lv e, f, y;
+} LogParts;
+
+/* e and f of x > 0. A float has n bits behind the point, root is sqrt 1/2 as bits. Subnormal x, below `least`, are
+ * scaled up by 2^up first. */
+static inline LogParts
+log_split(const M *m, Lv x, int n, int64_t root, double least, int up)
+{
+    LLVMBuilderRef b = m->l->b;
+    Lv tiny = less(m, x, num(m, least));
+    Lv w = bits(m, pick(m, tiny, mul(m, x, num(m, (double)(1LL << up))), x));
+    w = LLVMBuildSub(b, w, whole(m, root), "");
+    Lv e = LLVMBuildAShr(b, w, whole(m, n), "");
+    e = LLVMBuildSub(b, e, pick(m, tiny, whole(m, up), whole(m, 0)), "");
+    w = LLVMBuildAnd(b, w, whole(m, (1LL << n) - 1), "");
+    w = LLVMBuildAdd(b, w, whole(m, root), "");
+    LogParts p = {.e = LLVMBuildSIToFP(b, e, m->f, "")};
+    p.f = sub(m, from_bits(m, w), num(m, 1));
+    return p;
+}
+
+/* e ln 2 + f + y, ln 2 in two parts, the second of which has few bits, so that e times it is exact. */
+static inline Lv
+log_of_parts(const M *m, const LogParts *p, double low, double high)
+{
+    Lv r = mad(m, p->e, num(m, low), p->y);
+    return mad(m, p->e, num(m, high), add(m, r, p->f));
+}
+
+/* e + (f + y) log2 e, log2 e in two parts. */
+static inline Lv
+log2_of_parts(const M *m, const LogParts *p, double low, double high)
+{
+    Lv r = mul(m, p->f, num(m, low));
+    r = mad(m, p->y, num(m, high), r);
+    r = mad(m, p->f, num(m, high), r);
+    return add(m, r, p->e);
+}
+
 /* c[0] + c[1] x + ..., by Horner. */
 static inline Lv
 poly(const M *m, Lv x, const double *c, int n)

@@ -65,28 +65,13 @@ exp2_f64(const M *m, Lv x)
 
 /* ---- log, log2 ---------------------------------------------------------------------------- */
 
-typedef struct LogParts {
-    Lv e, f; /* x = 2^e (1 + f), 1 + f in sqrt 1/2 .. sqrt 2 */
-    Lv y;    /* log(1 + f) - f */
-} LogParts;
-
 /* With s = f / (2 + f), log(1 + f) = log(1 + s) - log(1 - s) = 2 s + s R(s^2), an odd
  * series of fast decay; and 2 s = f - s f, so f itself stays exact. */
 static LogParts
 log_parts(const M *m, Lv x)
 {
-    LLVMBuilderRef b = m->l->b;
-    Lv tiny = less(m, x, num(m, 0x1p-1022)); /* subnormal: scaled up by 2^54 */
-    Lv w = bits(m, pick(m, tiny, mul(m, x, num(m, 0x1p54)), x));
-    Lv root = whole(m, 0x3fe6a09e667f3bcd); /* sqrt 1/2 */
-    w = LLVMBuildSub(b, w, root, "");
-    Lv e = LLVMBuildAShr(b, w, whole(m, 52), "");
-    e = LLVMBuildSub(b, e, pick(m, tiny, whole(m, 54), whole(m, 0)), "");
-    w = LLVMBuildAnd(b, w, whole(m, 0xfffffffffffff), "");
-    w = LLVMBuildAdd(b, w, root, "");
-    LogParts p = {.e = LLVMBuildSIToFP(b, e, m->f, "")};
-    p.f = sub(m, from_bits(m, w), num(m, 1));
-    Lv s = LLVMBuildFDiv(b, p.f, add(m, p.f, num(m, 2)), "");
+    LogParts p = log_split(m, x, 52, 0x3fe6a09e667f3bcd, 0x1p-1022, 54);
+    Lv s = LLVMBuildFDiv(m->l->b, p.f, add(m, p.f, num(m, 2)), "");
     Lv z = mul(m, s, s);
     Lv r = POLY(m, z, 0x1.5555555555558p-1, 0x1.99999999951fep-2, 0x1.2492492e08013p-2,
                 0x1.c71c62cb0101ap-3, 0x1.7462bba51baa2p-3, 0x1.39fd87dde0f98p-3,
@@ -100,19 +85,16 @@ static Lv
 log_f64(const M *m, Lv x)
 {
     LogParts p = log_parts(m, x);
-    Lv r = mad(m, p.e, num(m, 0x1.a39ef35793c76p-33), p.y);
-    r = mad(m, p.e, num(m, 0x1.62e42feep-1), add(m, r, p.f));
-    return log_special(m, x, r);
+    return log_special(m, x,
+                       log_of_parts(m, &p, 0x1.a39ef35793c76p-33, 0x1.62e42feep-1));
 }
 
 static Lv
 log2_f64(const M *m, Lv x)
 {
     LogParts p = log_parts(m, x);
-    Lv r = mul(m, p.f, num(m, 0x1.777d0ffda0d23p-56)); /* log2 e beyond a double */
-    r = mad(m, p.y, num(m, 0x1.71547652b82fep0), r);
-    r = mad(m, p.f, num(m, 0x1.71547652b82fep0), r);
-    return log_special(m, x, add(m, r, p.e));
+    return log_special(
+        m, x, log2_of_parts(m, &p, 0x1.777d0ffda0d23p-56, 0x1.71547652b82fep0));
 }
 
 /* ---- sin, cos: one double at a time ------------------------------------------------------ */
