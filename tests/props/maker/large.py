@@ -37,7 +37,16 @@ class Loop(NamedTuple):
     head: str
 
 
-Sides = tuple[int, int, int]  # m, n, k
+class Task(NamedTuple):
+    """What a loop is to multiply."""
+
+    kind: str
+    acc: str
+    how: str
+    limit: int  # of a factor, for sums to be exact
+    sides: tuple[int, int, int]  # m, n, k
+    row: str
+    loop: Loop
 
 
 def turned(tile: str) -> str:
@@ -150,7 +159,7 @@ class Large(Products):
         stages = d.pick(["", ", num_stages=2", ", num_stages=3", ", num_stages=4"])
         loop = Loop(t, f"for {t} in tl.range(0, {count}{stages}):")
         form = d.pick([self.single, self.shared_factor, self.chain, self.gradient])
-        results = form(kind, acc, how, limit, (m, n, k), row, loop)
+        results = form(Task(kind, acc, how, limit, (m, n, k), row, loop))
         for v in results:
             self.put(f"{v.name} = {clamped(v.name, acc)}")
         if not by_tiles:
@@ -186,17 +195,8 @@ class Large(Products):
             return f"{v.name} = tl.dot({product}, {v.name}{how})"
         return f"{v.name} += tl.dot({product}{how})"
 
-    def single(
-        self,
-        kind: str,
-        acc: str,
-        how: str,
-        limit: int,
-        sides: Sides,
-        row: str,
-        loop: Loop,
-    ) -> list[Var]:
-        m, n, k = sides
+    def single(self, task: Task) -> list[Var]:
+        kind, acc, how, _, (m, n, k), row, loop = task
         v = self.zeros(acc, (m, n))
         a, b = (
             self.walk_of(kind, m, k, row, loop.t),
@@ -211,17 +211,8 @@ class Large(Products):
         self.loop_of(loop, [a, b], body)
         return [v]
 
-    def shared_factor(
-        self,
-        kind: str,
-        acc: str,
-        how: str,
-        limit: int,
-        sides: Sides,
-        row: str,
-        loop: Loop,
-    ) -> list[Var]:
-        m, n, k = sides
+    def shared_factor(self, task: Task) -> list[Var]:
+        kind, acc, how, _, (m, n, k), row, loop = task
         m, n = min(m, 128), min(n, 64)
         v, u = self.zeros(acc, (m, n)), self.zeros(acc, (m, n))
         a, x = self.walk_of(kind, m, k, row, loop.t), self.fresh("x")
@@ -231,18 +222,10 @@ class Large(Products):
         self.loop_of(loop, [a, b, c], body)
         return [v, u]
 
-    def chain(
-        self,
-        kind: str,
-        acc: str,
-        how: str,
-        limit: int,
-        sides: Sides,
-        row: str,
-        loop: Loop,
-    ) -> list[Var]:
+    def chain(self, task: Task) -> list[Var]:
         """Attention's: the steps go along n, and k is one tile."""
         d = self.d
+        kind, acc, how, limit, sides, row, loop = task
         m, n, wide, k = min(sides[0], 128), d.pick([32, 64]), d.pick([64, 32]), sides[2]
         v, total = self.zeros(acc, (m, wide)), self.zeros(acc, (m,))
         q, s = self.fresh("q"), self.fresh("s")
@@ -264,19 +247,11 @@ class Large(Products):
         self.loop_of(loop, [b, c], body)
         return [v, total]
 
-    def gradient(
-        self,
-        kind: str,
-        acc: str,
-        how: str,
-        limit: int,
-        sides: Sides,
-        row: str,
-        loop: Loop,
-    ) -> list[Var]:
+    def gradient(self, task: Task) -> list[Var]:
         """That of attention: two products of which a third one's left factor is made, and
         a tile that two of them read."""
         d = self.d
+        kind, acc, how, limit, sides, row, loop = task
         m, n, k = min(sides[0], 128), d.pick([32, 64]), min(sides[2], 64)
         v, s, u = self.zeros(acc, (m, k)), self.fresh("s"), self.fresh("u")
         lefts = []
