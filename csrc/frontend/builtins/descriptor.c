@@ -264,24 +264,21 @@ desc_scatter(Fe *f, Value *a)
     return bi_store(f, args);
 }
 
+#define ATOMIC(name, rmw, doc)                                                         \
+    {"atomic_" #name, "desc, offsets, value", desc_atomic,                             \
+     BI_MEMBER | BI_OF(RMW_##rmw), doc}
 static const Builtin methods[] = {
     {"load", "desc, offsets", bi_desc_load, BI_MEMBER, "read the block at offsets"},
     {"store", "desc, offsets, value", bi_desc_store, BI_MEMBER, "write it"},
     {"gather", "desc, x_offsets, y_offset", desc_gather, BI_MEMBER, "read rows"},
     {"scatter", "desc, value, x_offsets, y_offset", desc_scatter, BI_MEMBER,
      "write rows"},
-    {"atomic_add", "desc, offsets, value", desc_atomic, BI_MEMBER | BI_OF(RMW_ADD),
-     "add to it"},
-    {"atomic_max", "desc, offsets, value", desc_atomic, BI_MEMBER | BI_OF(RMW_MAX),
-     "maximum"},
-    {"atomic_min", "desc, offsets, value", desc_atomic, BI_MEMBER | BI_OF(RMW_MIN),
-     "minimum"},
-    {"atomic_and", "desc, offsets, value", desc_atomic, BI_MEMBER | BI_OF(RMW_AND),
-     "bitwise and"},
-    {"atomic_or", "desc, offsets, value", desc_atomic, BI_MEMBER | BI_OF(RMW_OR),
-     "bitwise or"},
-    {"atomic_xor", "desc, offsets, value", desc_atomic, BI_MEMBER | BI_OF(RMW_XOR),
-     "exclusive or"},
+    ATOMIC(add, ADD, "add to it"),
+    ATOMIC(max, MAX, "maximum"),
+    ATOMIC(min, MIN, "minimum"),
+    ATOMIC(and, AND, "bitwise and"),
+    ATOMIC(or, OR, "bitwise or"),
+    ATOMIC(xor, XOR, "exclusive or"),
 };
 
 Value
