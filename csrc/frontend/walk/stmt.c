@@ -108,6 +108,37 @@ fe_same_types(Fe *f, Value a, Value b)
     return true;
 }
 
+/* Is it a constant i32 beside a float32 number? Then its value is in *k. */
+static bool
+is_int_beside_float(Value v, Value other, int64_t *k)
+{
+    return v.val->type->elem == E_I32 && other.val->type->elem == E_F32 &&
+           ir_const_as_int(v.val, k) && !other.val->type->rank;
+}
+
+/* The variable in slot s has types that no branch of an if can choose between. */
+static NORETURN void
+refuse_types(Fe *f, int s, Value a, Value b)
+{
+    const Frame *fr = f->frame;
+    const char *name = fr->tree->local[s];
+    int64_t k;
+    if (fe_as_function(f, a) || fe_as_function(f, b))
+        err_help(f->c, "which function is called is known when the kernel is "
+                       "compiled; choose between results");
+    else if (a.kind != V_TENSOR || b.kind != V_TENSOR)
+        err_help(f->c, "start with a tensor: None and other constants cannot change "
+                       "when the kernel runs");
+    else if (is_int_beside_float(a, b, &k) || is_int_beside_float(b, a, &k))
+        err_help(f->c, "write %s = %lld.0 in place of %lld", name, (long long)k,
+                 (long long)k);
+    else if (ty_same_shape(a.val->type, b.val->type) && !b.val->type->is_ptr)
+        err_help(f->c, "convert one: x.to(tl.%s)", elem_info[b.val->type->elem].tl);
+    else
+        err_help(f->c, "give both one shape: tl.full(shape, value, dtype)");
+    err_at(f->c, fr->set_at[s], BRANCH_TYPE, name, v_short(f, a), v_short(f, b));
+}
+
 static Value
 merge_local(Fe *f, Op *op, Side *side, int s, Value before, bool live0, bool live1)
 {
@@ -145,29 +176,7 @@ merge_local(Fe *f, Op *op, Side *side, int s, Value before, bool live0, bool liv
             fr->two[s].of[1] = v_short(f, b);
             return before;
         }
-        const char *name = fr->tree->local[s];
-        int64_t k;
-        if (fe_as_function(f, a) || fe_as_function(f, b))
-            err_help(f->c, "which function is called is known when the kernel is "
-                           "compiled; choose between results");
-        else if (a.kind != V_TENSOR || b.kind != V_TENSOR)
-            err_help(f->c,
-                     "start with a tensor: None and other constants cannot change "
-                     "when the kernel runs");
-        else if (b.val->type->elem == E_I32 && a.val->type->elem == E_F32 &&
-                 ir_const_as_int(b.val, &k) && !a.val->type->rank)
-            err_help(f->c, "write %s = %lld.0 in place of %lld", name, (long long)k,
-                     (long long)k);
-        else if (a.val->type->elem == E_I32 && b.val->type->elem == E_F32 &&
-                 ir_const_as_int(a.val, &k) && !b.val->type->rank)
-            err_help(f->c, "write %s = %lld.0 in place of %lld", name, (long long)k,
-                     (long long)k);
-        else if (ty_same_shape(a.val->type, b.val->type) && !b.val->type->is_ptr)
-            err_help(f->c, "convert one: x.to(tl.%s)", elem_info[b.val->type->elem].tl);
-        else
-            err_help(f->c, "give both one shape: tl.full(shape, value, dtype)");
-        err_at(f->c, fr->set_at[s], BRANCH_TYPE, fr->tree->local[s], v_short(f, a),
-               v_short(f, b));
+        refuse_types(f, s, a, b);
     }
     return choose_value(f, op, side, &a, &b);
 }
