@@ -431,6 +431,38 @@ pause_at(Warp *w, const Ins *i)
     warp_launch(w)->n_pauses++;
 }
 
+/* The lanes of m whose predicate lets i run; others may be among them. */
+static inline uint32_t
+guarded(Warp *w, const Ins *i, uint32_t m)
+{
+    uint32_t p = lanes_true(&w->lanes, i->guard), bad = w->lanes.undef[i->guard.id] & m;
+    if (bad)
+        warp_fault(w, i, __builtin_ctz(bad), FAULT_INVALID,
+                   "the predicate was never written");
+    return i->guard_not ? ~p : p;
+}
+
+/* Behind an instruction that others than the next one may follow: false where the warp pauses. */
+static bool
+goes_on(Warp *w, const Ins *i, uint32_t m)
+{
+    if (i->flow == FLOW_EXIT)
+        leave_call(w, i, m);
+    else if (i->flow == FLOW_CALL)
+        call(w, i, m);
+    else if (i->flow > FLOW_EXIT)
+        return_from(w, m);
+    else if (i->flow == FLOW_BARRIER)
+        barrier(w, i, m);
+    else if (i->flow == FLOW_CLUSTER)
+        cluster_barrier(w, i, m);
+    else {
+        pause_at(w, i);
+        return false;
+    }
+    return true;
+}
+
 /* Until it waits, ends, or has had its turn. */
 void
 warp_run(Warp *w)
@@ -460,14 +492,8 @@ warp_run(Warp *w)
         }
         w->is_last = false;
         n++;
-        if (i->has_guard) {
-            uint32_t p = lanes_true(&w->lanes, i->guard),
-                     bad = w->lanes.undef[i->guard.id] & m;
-            if (bad)
-                warp_fault(w, i, __builtin_ctz(bad), FAULT_INVALID,
-                           "the predicate was never written");
-            m &= i->guard_not ? ~p : p;
-        }
+        if (i->has_guard)
+            m &= guarded(w, i, m);
         if (hook)
             hook(l, i, m);
         if (i->flow == FLOW_BRA) {
@@ -489,26 +515,10 @@ warp_run(Warp *w)
             lanes_run(&w->lanes, i, m);
         if (w->touched && !i->is_wgmma)
             wgmma_touch(w, i);
-        if (i->flow >= FLOW_EXIT) {
-            if (i->flow == FLOW_EXIT)
-                leave_call(w, i, m);
-            else if (i->flow == FLOW_CALL)
-                call(w, i, m);
-            else
-                return_from(w, m);
-            continue;
-        }
-        w->turns.pc++;
-        if (i->flow == FLOW_NEXT)
-            continue;
-        if (i->flow == FLOW_BARRIER)
-            barrier(w, i, m);
-        else if (i->flow == FLOW_CLUSTER)
-            cluster_barrier(w, i, m);
-        else {
-            pause_at(w, i);
+        if (i->flow < FLOW_EXIT)
+            w->turns.pc++;
+        if (i->flow != FLOW_NEXT && !goes_on(w, i, m))
             break;
-        }
     }
     if (w->is_waiting || n > LOOK) /* a seed's turn may be too short to tell */
         w->has_only_waited = n <= LOOK;
