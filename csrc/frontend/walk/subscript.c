@@ -137,69 +137,91 @@ is_ellipsis(const Node *n)
     return n->kind == AST_Constant && n->value == Py_Ellipsis;
 }
 
+/* The index expressions of x[..], which are read from left to right. */
+typedef struct Indices {
+    Node **at;
+    Index *read; /* nothing for an ellipsis */
+    int n, n_used /* dims that they name */, n_dots;
+} Indices;
+
+static Indices
+read_indices(Fe *f, Node **at, int n)
+{
+    Indices x = {.at = at, .read = NEW_N(f->a, Index, n + 1), .n = n};
+    for (int i = 0; i < n; i++) {
+        if (is_ellipsis(at[i])) {
+            x.n_dots++;
+            continue;
+        }
+        x.read[i] = read_index(f, at[i]);
+        x.n_used += is_written_slice(&x.read[i]) || !is_py_none(x.read[i].key);
+    }
+    return x;
+}
+
+/* v with a dimension of one element more, at dim. */
+static Val *
+new_dim(Fe *f, Val *v, int dim)
+{
+    if (v->type->rank >= MAX_RANK)
+        fail(f, LIMIT, "a block of more than %d dimensions", MAX_RANK);
+    int32_t unit = 1;
+    return v->type->rank ? ir_expand(&f->b, v, dim) : fe_splat_to(f, v, 1, &unit);
+}
+
+static NORETURN void
+refuse_scalar(Fe *f, const Node *n, const Type *whole, Val *v)
+{
+    err_help(f->c, whole->is_ptr ? "tl.load(p + i) reads an element"
+                                 : "a scalar takes None alone, for a new dimension");
+    const char *text = fe_text(f, n->a);
+    fail(f, TYPE, "%s%s%s%s%s has no elements to index", text ? "'" : "",
+         text ? text : "", text ? "' (" : "", v_describe(f, v_val(v)), text ? ")" : "");
+}
+
 static Value
 index_tensor(Fe *f, Node *n, Val *v)
 {
     Node *one[1] = {n->b};
-    Node **items = n->b->kind == AST_Tuple ? n->b->list : one;
-    int n_items = n->b->kind == AST_Tuple ? n->b->n_list : 1;
-    int dim = 0, n_used = 0, n_dots = 0, n_beyond = 0;
-    Index *index = NEW_N(f->a, Index, n_items + 1);
-    for (int i = 0; i < n_items; i++) {
-        if (is_ellipsis(items[i])) {
-            n_dots++;
-            continue;
-        }
-        index[i] = read_index(f, items[i]);
-        n_used += is_written_slice(&index[i]) || !is_py_none(index[i].key);
-    }
+    bool is_list = n->b->kind == AST_Tuple;
+    Indices x = read_indices(f, is_list ? n->b->list : one, is_list ? n->b->n_list : 1);
+    int dim = 0, n_beyond = 0;
     fe_at(f, n);
-    if (n_dots > 1) {
+    if (x.n_dots > 1) {
         err_help(f->c, "one '...' stands for all dimensions that are not named");
         fail(f, VALUE, "two '...' in one index");
     }
     const Type *whole = v->type;
-    for (int i = 0; i < n_items; i++) {
-        const Node *s = items[i];
-        fe_at(f, n);
+    for (int i = 0; i < x.n; i++) {
+        const Node *s = x.at[i];
+        const Index *index = &x.read[i];
         if (is_ellipsis(s)) {
-            dim += MAX(whole->rank - n_used, 0);
+            dim += MAX(whole->rank - x.n_used, 0);
             continue;
         }
-        bool is_part = is_slice(f, &index[i]);
-        bool is_all = is_written_slice(&index[i]) && !s->a && !s->b && !s->c;
+        bool is_part = is_slice(f, index);
+        bool is_all = is_written_slice(index) && !s->a && !s->b && !s->c;
         /* As in Triton, a ':' that no dimension is left for changes nothing. It is one of
          * those that None made of a scalar, or of none: x[:, :, None, :] of a matrix. */
         if (is_all && dim >= v->type->rank) {
             n_beyond++;
             continue;
         }
-        if (!is_part && is_py_none(index[i].key) && !(n_beyond && whole->rank)) {
-            if (v->type->rank >= MAX_RANK)
-                fail(f, LIMIT, "a block of more than %d dimensions", MAX_RANK);
-            int32_t unit = 1;
-            v = v->type->rank ? ir_expand(&f->b, v, dim) : fe_splat_to(f, v, 1, &unit);
-            dim++;
+        if (!is_part && is_py_none(index->key) && !(n_beyond && whole->rank)) {
+            v = new_dim(f, v, dim++);
             continue;
         }
-        if (!whole->rank) {
-            err_help(f->c, whole->is_ptr
-                               ? "tl.load(p + i) reads an element"
-                               : "a scalar takes None alone, for a new dimension");
-            const char *text = fe_text(f, n->a);
-            fail(f, TYPE, "%s%s%s%s%s has no elements to index", text ? "'" : "",
-                 text ? text : "", text ? "' (" : "", v_describe(f, v_val(v)),
-                 text ? ")" : "");
-        }
+        if (!whole->rank)
+            refuse_scalar(f, n, whole, v);
         if (dim >= v->type->rank) {
             err_help(f->c, "the block has shape %s", ty_shape_str(f->a, whole));
             fail(f, VALUE, "too many indices for a block of %d dimension%s",
                  whole->rank, whole->rank == 1 ? "" : "s");
         }
         if (is_part)
-            v = slice_dim(f, v, dim++, &index[i]);
+            v = slice_dim(f, v, dim++, index);
         else
-            v = element(f, v, dim, index[i].key);
+            v = element(f, v, dim, index->key);
         fe_at(f, n);
     }
     return v_val(v);
