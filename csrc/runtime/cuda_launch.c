@@ -300,41 +300,60 @@ make_maps(Compiled *v, const Call *c, const uint64_t *params, const Grid *g,
     return made;
 }
 
+/* The device that c runs on: its tensors', else the current one. -1: an exception. */
+static int
+device_of(State *st, const Call *c)
+{
+    if (c->place.type == kDLCUDA)
+        return c->place.index;
+    Cuda *cu = cuda_of(st); /* no tensors, or managed ones */
+    return cu ? cuda_current_device(cu) : -1;
+}
+
+/* The caller's stream, which then waits for what other streams do to its tensors. */
+static int
+stream_of(State *st, Call *c, void **stream)
+{
+    bool is_asked = !c->stream && c->api && c->api->current_work_stream;
+    if (is_asked ? c->api->current_work_stream(kDLCUDA, c->place.index, stream)
+                 : tensor_stream(st, c, stream))
+        return -1;
+    return c->held && tensors_wait(st, c, *stream) ? -1 : 0;
+}
+
+typedef unsigned char TensorMap[TENSOR_MAP_BYTES];
+
+/* Pointers to all parameters of the code, as the driver wants them. */
+static void
+point_to(const Compiled *v, const uint64_t *params, TensorMap *maps, const Grid *g,
+         void **to)
+{
+    /* PTX from a file may have more parameters than the kernel: override.c. */
+    static const uint64_t none = 0;
+    for (int i = 0; i < v->bin.n_params; i++)
+        *to++ = (void *)&params[i];
+    for (int i = 0; i < v->bin.n_maps; i++)
+        *to++ = maps[i];
+    for (int i = 0; i < GRID_PARAMS && v->bin.blocks; i++)
+        *to++ = (void *)&g->dim[i];
+    for (int i = 0; i < MAX_SCRATCH_PARAMS; i++)
+        *to++ = (void *)&none;
+}
+
 int
 cuda_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
 {
     State *st = v->st;
-    int device = c->place.index;
-    if (c->place.type != kDLCUDA) { /* no tensors, or managed ones */
-        Cuda *cu = cuda_of(st);
-        if (!cu)
-            return -1;
-        device = cuda_current_device(cu);
-    }
-    if (!(v->prepared >> device & 1) && cuda_load(v, device))
-        return -1;
-    if (check_grid(v, g))
+    int device = device_of(st, c);
+    if (device < 0 || (!(v->prepared >> device & 1) && cuda_load(v, device)) ||
+        check_grid(v, g))
         return -1;
     void *stream = NULL;
-    bool is_asked = !c->stream && c->api && c->api->current_work_stream;
-    if (is_asked ? c->api->current_work_stream(kDLCUDA, c->place.index, &stream)
-                 : tensor_stream(st, c, &stream))
+    if (stream_of(st, c, &stream))
         return -1;
-    if (c->held && tensors_wait(st, c, stream))
-        return -1;
-    /* PTX from a file may have more parameters than the kernel: override.c. */
-    static const uint64_t none = 0;
     void *pointers[MAX_NODES + MAX_MAPS + GRID_PARAMS + MAX_SCRATCH_PARAMS];
-    _Alignas(64) unsigned char maps[MAX_MAPS][TENSOR_MAP_BYTES];
-    int n = 0;
-    for (int i = 0; i < v->bin.n_params; i++)
-        pointers[n++] = (void *)&params[i];
-    for (int i = 0; i < v->bin.n_maps; i++)
-        pointers[n++] = maps[i];
-    for (int i = 0; i < GRID_PARAMS && v->bin.blocks; i++)
-        pointers[n++] = (void *)&g->dim[i];
-    for (int i = 0; i < MAX_SCRATCH_PARAMS; i++)
-        pointers[n++] = (void *)&none;
+    _Alignas(64) TensorMap maps[MAX_MAPS];
+    point_to(v, params, maps, g, pointers);
     char err[ERR_TEXT];
     MapsMade made = v->bin.n_maps ? make_maps(v, c, params, g, maps, err) : MAPS_MADE;
     if (made == MAPS_UNFIT)
