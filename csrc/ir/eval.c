@@ -464,3 +464,26 @@ ir_eval(OpCode op, Elem in, Elem out, const uint64_t *args, int n_args, uint64_t
                                  : eval_int(op, in, args, n_args, res);
     }
 }
+
+bool
+ir_neutral(OpCode op, Elem e, uint64_t *bits)
+{
+    bool is_float = elem_is_float(e), is_signed = elem_is_signed(e);
+    int n = elem_info[e].bits;
+    uint64_t ones = UINT64_MAX >> (64 - n), top = (uint64_t)1 << (n - 1),
+             nan = elem_from_double(e, NAN);
+    switch (op) {
+    case OP_ADD:
+        *bits = elem_from_double(e, -0.0);
+        return true; /* -0.0 + -0.0 is -0.0 */
+    case OP_MUL: *bits = elem_from_double(e, 1); return true;
+    case OP_OR:
+    case OP_XOR: *bits = 0; return true;
+    case OP_AND: *bits = ones; return true;
+    case OP_MIN: *bits = is_float ? nan : is_signed ? ones ^ top : ones; return true;
+    case OP_MAX: *bits = is_float ? nan : is_signed ? top : 0; return true;
+    case OP_MINNAN: *bits = elem_from_double(e, INFINITY); return true;
+    case OP_MAXNAN: *bits = elem_from_double(e, -INFINITY); return true;
+    default: return false;
+    }
+}

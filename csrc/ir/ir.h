@@ -675,6 +675,8 @@ uint64_t elem_cast(Elem from, Elem to, uint64_t bits, int rounding);
  * elem_cast. */
 bool ir_eval(OpCode op, Elem in, Elem out, const uint64_t *args, int n_args,
              uint64_t *res);
+/* What op does not notice beside any element e: op(x, bits) is x. False: there is none. */
+bool ir_neutral(OpCode op, Elem e, uint64_t *bits);
 
 /* ---- print.c, parse.c: two directions of one grammar ---------------------------- */
 char *ir_print(const Func *f, bool with_locs); /* in the Comp's arena */

@@ -25,26 +25,7 @@ identity_of(const Op *reduce, Elem e, uint64_t *bits)
     const Op *o = ir_combine_op(reduce);
     if (!o || (float_form[e].no_nan && (o->op == OP_MIN || o->op == OP_MAX)))
         return false;
-    int n = elem_info[e].bits;
-    uint64_t ones = n == 64 ? UINT64_MAX : ((uint64_t)1 << n) - 1;
-    uint64_t sign = (uint64_t)1 << (n - 1);
-    bool is_float = elem_is_float(e), is_signed = elem_is_signed(e);
-    switch (o->op) {
-    case OP_ADD: *bits = is_float ? elem_from_double(e, -0.0) : 0; return true;
-    case OP_OR:
-    case OP_XOR: *bits = 0; return true;
-    case OP_AND: *bits = ones; return true;
-    case OP_MUL: *bits = is_float ? elem_from_double(e, 1) : 1; return true;
-    case OP_MIN:
-        *bits = is_float    ? elem_from_double(e, 0.0 / 0.0)
-                : is_signed ? ones >> 1
-                            : ones;
-        return true;
-    case OP_MAX:
-        *bits = is_float ? elem_from_double(e, 0.0 / 0.0) : is_signed ? sign : 0;
-        return true;
-    default: return false;
-    }
+    return ir_neutral(o->op, e, bits);
 }
 
 static bool

@@ -18,35 +18,6 @@
  */
 #include "passes/tile/pad.h"
 
-#include <math.h>
-
-/* What op does not notice among elements e; false: there is none. */
-static bool
-neutral_of(OpCode op, Elem e, uint64_t *bits)
-{
-    bool is_float = elem_is_float(e), is_signed = elem_is_signed(e);
-    int n = elem_info[e].bits;
-    uint64_t ones = UINT64_MAX >> (64 - n), top = (uint64_t)1 << (n - 1);
-    switch (op) {
-    case OP_ADD: *bits = is_float ? top : 0; return true; /* -0.0 + -0.0 is -0.0 */
-    case OP_MUL: *bits = is_float ? elem_from_double(e, 1) : 1; return true;
-    case OP_OR:
-    case OP_XOR: *bits = 0; return true;
-    case OP_AND: *bits = ones; return true;
-    case OP_MIN: *bits = is_signed ? ones ^ top : ones; break;
-    case OP_MAX: *bits = is_signed ? top : 0; break;
-    case OP_MINNAN: *bits = elem_from_double(e, INFINITY); return true;
-    case OP_MAXNAN: *bits = elem_from_double(e, -INFINITY); return true;
-    case OPS(OPS_VALUES, OPS_SHAPE, OP_SUB, OP_DIV, OP_DIV_RN, OP_DIV_APPROX, OP_REM,
-             OP_UMULHI, OP_SHL, OP_SHR, OP_NEG, OP_ABS, OP_FMA, OPS_COMPARE, OP_SELECT,
-             OP_CAST, OP_BITCAST, OP_ADDPTR, OPS_MATH, OP_HINT, OPS_OTHER):
-        return false;
-    }
-    if (is_float)
-        *bits = elem_from_double(e, NAN);
-    return true;
-}
-
 bool
 neutral_value(const Op *o, int i, uint64_t *bits)
 {
@@ -59,7 +30,7 @@ neutral_value(const Op *o, int i, uint64_t *bits)
     /* f8 has no infinity that every target rounds alike, and nothing reduces it. */
     return fits &&
            elem_info[a->type->elem].bits >= (elem_is_float(a->type->elem) ? 16 : 1) &&
-           neutral_of(k->op, a->type->elem, bits);
+           ir_neutral(k->op, a->type->elem, bits);
 }
 
 /* The blocks with neutral values along axis, into out; false: some have none. */
