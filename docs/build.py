@@ -85,7 +85,7 @@ MARK = "\n# ----\n"
 def example(code: str) -> tuple[str, str] | None:
     """The shortest kernel of tests/errors that earns the code, and what it is told."""
     found = []
-    for path in sorted((ROOT / "tests/errors").glob("*.py")):
+    for path in sorted((ROOT / "tests/errors").rglob("*.py")):
         source, _, said = path.read_text(encoding="utf-8").partition(MARK)
         message = re.sub(r"^# ?", "", said, flags=re.M)
         if f"CompileError[{code}]" not in message.partition("\n")[0]:

@@ -1,4 +1,4 @@
-"""Each file of tests/errors holds a bad kernel and the message it must earn."""
+"""Each file below tests/errors holds a bad kernel and the message it must earn."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 import tegula
 
 HERE = Path(__file__).parent
-FILES = sorted((HERE / "errors").glob("*.py"))
+FILES = sorted((HERE / "errors").rglob("*.py"), key=lambda p: p.name)
 MARK = "\n# ----\n"
 
 
@@ -61,7 +61,7 @@ def test_no_message_shows_our_insides() -> None:
 
 
 def test_the_traceback_ends_in_the_kernel() -> None:
-    path = HERE / "errors/shape_inlined.py"
+    path = HERE / "errors/shape/shape_inlined.py"
     with pytest.raises(tegula.CompileError) as e:
         runpy.run_path(str(path))["run"]()
     *_, host, kernel = traceback.extract_tb(e.value.__traceback__)
@@ -73,7 +73,7 @@ def test_the_traceback_ends_in_the_kernel() -> None:
 
 def test_a_notebook_numbers_the_lines_of_the_kernel() -> None:
     """IPython shows co_qualname, and counts from co_firstlineno."""
-    path = HERE / "errors/shape_inlined.py"
+    path = HERE / "errors/shape/shape_inlined.py"
     with pytest.raises(tegula.CompileError) as e:
         runpy.run_path(str(path))["run"]()
     *_, (frame, _) = traceback.walk_tb(e.value.__traceback__)

@@ -1,5 +1,5 @@
 """Assembly in which threads meet, on the emulator and as PTX: shuffles, votes, barriers,
-shared variables, registers of a lane. A CPU has none: tests/errors/target_asm*."""
+shared variables, registers of a lane. A CPU has none: tests/errors/target/."""
 
 from __future__ import annotations
 

@@ -221,7 +221,7 @@ def unused_kernel(x, y):
 
 @everywhere
 def test_unused_arithmetic(target):
-    """As Triton: an error only where something uses it (errors/type_fp8_add.py)."""
+    """As Triton: an error only where something uses it (errors/type/type_fp8_add.py)."""
     for dtype in (torch.float8_e4m3fn, torch.float8_e5m2):
         y = torch.zeros(256, dtype=torch.uint8)
         unused_kernel[(1,)](codes().view(dtype), y.view(dtype))
