@@ -11,6 +11,7 @@ import os
 import re
 import runpy
 import subprocess
+from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
 
@@ -195,6 +196,21 @@ def test_a_page_that_is_wrong_is_told(tmp_path: Path) -> None:
     ]
     page.write_text("\n".join(wrong))
     assert len(complaints(page)) == len(wrong)
+
+
+SOURCES = sorted((ROOT / "csrc").rglob("*.c"))
+
+
+@pytest.mark.parametrize(
+    "folder", sorted({str(p.parent.relative_to(ROOT)) for p in SOURCES})
+)
+def test_a_readme_names_each_file_of_its_folder(folder: str) -> None:
+    """That of the folder, or, where it has none, of the one above; `ptx_*.c` is a name."""
+    pages = (ROOT / folder / "README.md", ROOT / folder / "../README.md")
+    page = next(p for p in pages if p.exists())
+    named = re.findall(r"[\w*]+\.c\b", page.read_text())
+    here = [p.name for p in SOURCES if p.parent == ROOT / folder]
+    assert [f for f in here if not any(fnmatch(f, n) for n in named)] == []
 
 
 def slots() -> list[str]:
