@@ -6,7 +6,7 @@ const char *const order_tile[] = {
     "map_tiles",     /* early: what a descriptor says is still in one place */
     "lower_desc",    /* early: what it leaves is what anybody may write by hand */
     "spread_hints",  /* before anything asks for facts */
-    "pad_blocks",    /* first: nothing below knows of other sides than powers of two */
+    "pad_blocks",    /* early: nothing below knows of other sides than powers of two */
     "inline_consts", /* early: a stride that is 1 changes what everything below sees */
     "fold",          /* what the frontend wrote down literally; dead branches */
     "cse",           /* before licm: fewer ops to move */
@@ -17,7 +17,7 @@ const char *const order_tile[] = {
     "fuse_dot",  /* after fold made the zero a constant and cse the operands one */
     "dce",       /* every pass above leaves carried values and loads behind */
     "swap_dots", /* before maps, which ask how products read; loads are loads by now */
-    "promote_tma", /* last: strides that are 1, sums and masks are as plain as they get */
+    "promote_tma", /* late: strides that are 1, sums and masks are as plain as they get */
     "map_tiles",   /* what that made */
     "lower_desc",  /* and what stays without a map after all */
     "dce",         /* pointers that loops carried for those loads */
