@@ -411,6 +411,7 @@ void fe_point(Fe *f, const Node *node); /* at node, if it is known */
 /* ---- suggest.c ----------------------------------------------------------------------- */
 /* What is called so in NumPy, torch, CUDA or Python, as it is written here; or NULL. */
 const char *fe_other_name(const char *name);
+const char *fe_listed(Fe *f, const char *const *words); /* 'a', 'b' */
 NORETURN void fe_no_attribute(Fe *f, Value v, const char *name);
 NORETURN void fe_unknown_keyword(Fe *f, const char *fn, const char *kw,
                                  const char *const *words);

@@ -4,6 +4,8 @@
 Value
 bi_device_assert(Fe *f, Value *a)
 {
+    if (a[1].kind == V_TENSOR)
+        err_help(f->c, "tl.device_print(\"x\", x) shows run-time values");
     const char *msg = is_absent(a[1])
                           ? ""
                           : v_const_str(f, a[1], "the message of an assert");

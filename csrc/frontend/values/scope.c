@@ -216,6 +216,16 @@ cell_of(Fe *f, const Frame *fr, PyObject *name)
     return cell;
 }
 
+/* np.float32(2), or a tensor of no dimension */
+static bool
+is_one_number(Fe *f, PyObject *o)
+{
+    if (!fe_has_attr(f, o, "shape") || !fe_has_attr(f, o, "item"))
+        return false;
+    PyObject *shape = fe_own(f, PyObject_GetAttrString(o, "shape"));
+    return PyTuple_Check(shape) && PyTuple_Size(shape) == 0;
+}
+
 /* o is a global, or a variable of an enclosing function, that kernels may not read. */
 static NORETURN void
 refuse_global(Fe *f, const Node *n, PyObject *o, bool is_cell)
@@ -233,6 +243,9 @@ refuse_global(Fe *f, const Node *n, PyObject *o, bool is_cell)
                      n->name);
     } else if (PyCallable_Check(o))
         fe_help_function(f, o);
+    else if (is_one_number(f, o))
+        err_help(f->c, "write %s = tl.constexpr(%s.item()), or pass it as an argument",
+                 n->name, n->name);
     else if (fe_has_attr(f, o, "shape"))
         err_help(f->c, "an array is passed as an argument");
     else

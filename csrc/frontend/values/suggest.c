@@ -94,6 +94,15 @@ fe_closest(const char *name, const char *const *words)
     return best && strcmp(best, name) ? best : NULL;
 }
 
+const char *
+fe_listed(Fe *f, const char *const *words)
+{
+    const char *all = "";
+    for (int i = 0; words[i]; i++)
+        all = str_printf(f->a, "%s%s'%s'", all, i ? ", " : "", words[i]);
+    return all;
+}
+
 /* ---- attributes --------------------------------------------------------------------------- */
 
 static const char *
@@ -119,6 +128,22 @@ closest_of_window(const BlockPtr *p, const char *name)
     static const char *const of_pointer[] = {"advance", "store", "dtype",
                                              "shape",   "type",  NULL};
     return fe_closest(name, p->is_desc ? of_desc : of_pointer);
+}
+
+/* The fields of a tuple of a class; NULL where its class says other things of them. */
+static const char *
+fields_listed(Fe *f, const TupleValue *t)
+{
+    PyObject *fields = fe_own(f, PyObject_GetAttrString(t->type, "_fields"));
+    if (!PyTuple_Check(fields) || PyTuple_Size(fields) != t->n)
+        return NULL;
+    const char **words = NEW_N(f->a, const char *, t->n + 1);
+    for (int i = 0; i < t->n; i++)
+        if (!(words[i] = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(fields, i), NULL))) {
+            PyErr_Clear();
+            return NULL;
+        }
+    return fe_listed(f, words);
 }
 
 /* Of an object of Python's, or a tuple of a class. */
@@ -187,6 +212,9 @@ fe_no_attribute(Fe *f, Value v, const char *name)
         err_help(f->c, "it is a function of the language: tl.%s", name);
     else if (near)
         err_help(f->c, "did you mean '%s'?", near);
+    else if (v.kind == V_TUPLE && v.tuple->type && v.tuple->n &&
+             (near = fields_listed(f, v.tuple)))
+        err_help(f->c, "it has %s", near);
     err_at(f->c, f->b.loc, ATTRIBUTE, v_describe(f, v), name);
 }
 

@@ -218,6 +218,14 @@ original(const Fe *f, const Val *v)
     return v;
 }
 
+/* Is v the index of a loop, or what its turns hand on? */
+static bool
+is_of_a_loop(const Fe *f, const Val *v)
+{
+    return v->def ? v->def->op == OP_FOR || v->def->op == OP_WHILE
+                  : v->block != f->func->body;
+}
+
 /* The help of an error that says that a tensor is known too late. */
 static void
 help_to_know(Fe *f, const Val *v)
@@ -234,6 +242,12 @@ help_to_know(Fe *f, const Val *v)
     else if (is_param && !v->type->is_ptr && !v->type->rank)
         err_help(f->c, "annotate the parameter of %s(): %s: tl.constexpr%s%s",
                  f->func->name, name, help ? "; or " : "", help ? help : "");
+    else if (!v->type->rank && is_of_a_loop(f, first))
+        err_help(
+            f->c,
+            "it changes while its loop runs; tl.static_range(..) unrolls a loop, and "
+            "its index is a constant%s%s",
+            help ? "; or " : "", help ? help : "");
     else if (!help)
         err_help(f->c, "compute it from literals, shapes and tl.constexpr "
                        "parameters of the kernel");

@@ -254,6 +254,8 @@ index_tuple(Fe *f, Node *n, Value t)
         const char *near = fe_closest(key, words);
         if (near)
             err_help(f->c, "did you mean '%s'?", near);
+        else
+            err_help(f->c, "it has %s", size ? fe_listed(f, words) : "none");
         fail(f, VALUE, "this dict has no key '%s'", key);
     }
     bool is_shape = n->a->kind == AST_Attribute && !strcmp(n->a->name, "shape");
