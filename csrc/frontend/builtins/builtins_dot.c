@@ -93,6 +93,10 @@ result_elem(Fe *f, Elem in, Value out_dtype, const Val *acc)
     Elem e = in == E_I8 ? E_I32 : in == E_F64 ? E_F64 : E_F32;
     if (out == E_F16 && (in == E_F16 || elem_is_f8(in)))
         e = E_F16;
+    if (given && out != e)
+        fe_warn(f, PyExc_UserWarning,
+                "a dot of %s is %s, whatever out_dtype says: .to(tl.%s) converts it",
+                elem_info[in].tl, elem_info[e].tl, elem_info[out].tl);
     if (acc && acc->type->elem != e) {
         Elem own = acc->type->elem; /* can it be summed in? */
         if (given && (own == E_F16 || own == E_F32) && (in == E_F16 || elem_is_f8(in)))
