@@ -26,7 +26,7 @@
 enum {
     CUT_WORDS = 240,    /* of a thread's 255 registers: from here on some would spill */
     MAX_WORDS = 1 << 9, /* from here on: see codegen/simt/README.md */
-    MAX_DOT_WORDS = 1 << 11,     /* the same of what has products: accumulators stay */
+    MAX_DOT_WORDS = 1 << 10,     /* the same of what has products: accumulators stay */
     MAX_STRAIGHT_CODE = 1 << 17, /* sorts: few words live, and thousands are made */
     MIN_CHUNK_BITS = 3,
     MUCH_CODE = 1 << 14, /* from here on chunks are smaller */
