@@ -153,30 +153,12 @@ multiply_high(Ll *l, Elem e, Lv a, Lv b)
     return LLVMBuildTrunc(l->b, p, LLVMTypeOf(a), "");
 }
 
-/* ptxas believes that abs gives no negative number, which it does of the least: rem.s16 of that was 2 where it is -2,
- * and rem.s32 8 where it is -8. So it gets abs of a wider number, or the three steps, as assembly, since LLVM makes
- * its own of either. */
 static Lv
-int_abs(Ll *l, Elem e, Lv a)
+int_abs(Ll *l, Lv a)
 {
     Lt own = LLVMTypeOf(a);
-    int bits = elem_info[e].bits;
-    if (ll_is_host(l))
-        return ll_intrinsic(l, "llvm.abs", &own, 1,
-                            (Lv[]){a, LLVMConstInt(l->i1, 0, false)}, 2);
-    if (bits < 32) {
-        Lv wide = LLVMBuildSExt(l->b, a, l->i32, "");
-        wide = ll_asm(l, l->i32, "abs.s32 $0, $1;", "=r,r", &wide, 1, false);
-        return LLVMBuildTrunc(l->b, wide, own, "");
-    }
-    return bits == 32 ? ll_asm(l, own,
-                               "{.reg .b32 s, t; shr.s32 s, $1, 31; xor.b32 t, $1, s; "
-                               "sub.s32 $0, t, s;}",
-                               "=r,r", &a, 1, false)
-                      : ll_asm(l, own,
-                               "{.reg .b64 s, t; shr.s64 s, $1, 63; xor.b64 t, $1, s; "
-                               "sub.s64 $0, t, s;}",
-                               "=l,l", &a, 1, false);
+    return ll_intrinsic(l, "llvm.abs", &own, 1,
+                        (Lv[]){a, LLVMConstInt(l->i1, 0, false)}, 2);
 }
 
 /* Does a umulhi want the high half of o's product? On GPUs both halves come from one
@@ -214,7 +196,7 @@ int_op(Ll *l, OpCode op, Elem e, Lv *x)
     case OP_SHL:
     case OP_SHR: return shift(l, op, e, a, b);
     case OP_NEG: return LLVMBuildNeg(l->b, a, "");
-    case OP_ABS: return is_signed ? int_abs(l, e, a) : a;
+    case OP_ABS: return is_signed ? int_abs(l, a) : a;
     default: unreachable(l->c);
     }
 }

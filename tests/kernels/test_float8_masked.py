@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -45,3 +46,36 @@ def test_pairs_come_as_words() -> None:
     ).asm["ptx"]
     n = code.count("cvt.rn.f16x2.e4m3x2")
     assert n and n == code.count("cvt.u16.u32 h, ")
+
+
+@tegula.jit
+def no_rows(a_ptr, b_ptr, c_ptr, KIND: tl.constexpr):
+    m, k, n = tl.arange(0, 16), tl.arange(0, 64), tl.arange(0, 32)
+    a = tl.load(a_ptr + m[:, None] * 64 + k[None, :], mask=m[:, None] > 15, other=0x38)
+    b = tl.load(b_ptr + k[:, None] * 32 + n[None, :])
+    c = tl.dot(a.to(KIND, bitcast=True), b.to(KIND, bitcast=True))
+    tl.store(c_ptr + m[:, None] * 32 + n[None, :], c)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_row_is_loaded(device: Any, rng: Any, kind: str) -> None:
+    one, a = {"float8e4nv": (0x38, 1.0), "float8e5": (0x3C, 0.5)}[kind]
+    b = (rng.integers(0, 2, (64, 32)) * one).astype(np.uint8)
+    c = device.poison((16, 32), np.float32)
+    no_rows[(1,)](device.put(b), device.put(b), c, getattr(tl, kind), num_warps=1)
+    want = np.full((16, 64), a, np.float32) @ (b == one).astype(np.float32)
+    np.testing.assert_array_equal(device.get(c), want)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_constant_operands(kind: str) -> None:
+    """A chip without mma.sync of float8 gets it as conversions, with the same fault."""
+    code = no_rows.compile(
+        "*u8:16", "*u8:16", "*fp32:16", target="cuda:sm_89", KIND=getattr(tl, kind)
+    ).asm["ptx"]
+    constants = set(re.findall(r"mov\.b32 \s*(%r\d+), \d+;", code))
+    products = re.findall(r"mma\.sync\.\S+\.e[45]m[32]\.f32 (.*);", code)
+    assert products and constants
+    for operands in products:
+        a, b = re.findall(r"\{(.*?)\}", operands)[1:3]
+        assert not constants & set(f"{a}, {b}".split(", "))

@@ -295,3 +295,27 @@ def test_negation_of_the_least_number(device):
 def test_no_negation_of_16_bits():
     code = wide_negation.compile("*i16", "*i32", "*i16", N=64, target="cuda:sm_80")
     assert "neg.s16" not in code.asm["ptx"]
+
+
+@triton.jit
+def magnitudes(x_ptr, y_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x, y = tl.load(x_ptr + i), tl.load(x_ptr + N + i)
+    tl.store(y_ptr + i, tl.abs(x) < 0)
+    tl.store(y_ptr + N + i, tl.where(y < 0, -y, y) < 0)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.int64])
+def test_magnitude_of_the_least_number(device, dtype):
+    """It is negative, which ptxas 13.0 does not believe of abs."""
+    x = np.array([np.iinfo(dtype).min, -1, 0, 1] * 32, dtype)
+    y = device.poison(128, np.int8)
+    magnitudes[(1,)](device.put(x), y, 64)
+    np.testing.assert_array_equal(device.get(y), x == np.iinfo(dtype).min)
+
+
+@pytest.mark.parametrize("bits", [16, 32, 64])
+def test_no_abs_that_ptxas_sees_through(bits):
+    code = magnitudes.compile(f"*i{bits}", "*i8", N=64, target="cuda:sm_80").asm["ptx"]
+    assert "abs.s64" not in code and "abs.s16" not in code
+    assert ("abs.s32" in code) == (bits == 16)

@@ -683,7 +683,7 @@ cg_simt(Func *f, Binary *out)
     sim_costs_report(l, f);
     ll_finish(l, ll_link(l, passes), out);
     ll_note_libraries(l, out);
-    ptx_hide_negations(l);
+    ptx_avoid_faults(l);
     ll_emit(l, LLVMAssemblyFile, "ptx", out);
     out->shared = s.shared_bytes;
     out->num_warps = f->team_warps;

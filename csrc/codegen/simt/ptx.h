@@ -118,7 +118,7 @@ void ptx_trap_if(Ll *l, Lv cond, const char *text, const Loc *loc);
 void ptx_print(Ll *l, const Op *o, int operand, Lv flat_index, Lv value, Lv pred);
 /* ptx_math.c */
 extern const ScalarOps ptx_scalar_ops;
-/* Between LLVM's passes and its PTX. */
-void ptx_hide_negations(Ll *l);
+/* ptxas_faults.c: between LLVM's passes and its PTX */
+void ptx_avoid_faults(Ll *l);
 
 #endif

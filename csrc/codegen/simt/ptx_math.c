@@ -1,7 +1,6 @@
 /* ptx_math: scalar functions and conversions that PTX does better than shared code.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "codegen/library/foreign.h"
 #include "codegen/math.h"
@@ -159,8 +158,8 @@ ptx_narrow(Ll *l, OpCode op, Elem e, Lv *x)
     }
 }
 
-/* Two float8 in an i16, as two f16. The pair comes as a word: where ptxas 13.0 finds that a word is 0 whose upper half
- * "mov.b32 {_, h}" takes, as rows that are masked off are, it converts an 8 in place of that half. */
+/* Two float8 in an i16, as two f16. The pair comes as a word: FLOAT8_HALF in ptxas_faults.def,
+ * which rows that are masked off would meet. */
 static Lv
 both_to_f16(Ll *l, Elem e, Lv pair)
 {
@@ -276,61 +275,3 @@ ptx_to_int(Ll *l, Elem to, Lv x)
 
 const ScalarOps ptx_scalar_ops = {ptx_math,   ptx_to_float,  ptx_from_float,
                                   ptx_to_int, simt_assembly, ptx_narrow};
-
-/* ---- a fault of ptxas -------------------------------------------------------------- */
-
-static bool
-takes_signed_extremes(const Ll *l)
-{
-    size_t n;
-    for (Lv fn = LLVMGetFirstFunction(l->m); fn; fn = LLVMGetNextFunction(fn)) {
-        const char *name = LLVMGetValueName2(fn, &n);
-        if (!strncmp(name, "llvm.smax.", 10) || !strncmp(name, "llvm.smin.", 10))
-            return true;
-    }
-    return false;
-}
-
-/* words: of 32 bits, and of 8, too. */
-static bool
-is_negation(Lv v, bool words)
-{
-    Lt t = LLVMTypeOf(v);
-    if (LLVMGetInstructionOpcode(v) != LLVMSub ||
-        LLVMGetTypeKind(t) != LLVMIntegerTypeKind ||
-        LLVMGetOperand(v, 0) != LLVMConstNull(t))
-        return false;
-    unsigned bits = LLVMGetIntTypeWidth(t);
-    return bits == 16 || (words && bits <= 32);
-}
-
-/* -x as ~x + 1, which nobody reads as a negation. */
-static Lv
-negated(Ll *l, Lv x)
-{
-    Lt t = LLVMTypeOf(x);
-    x = LLVMBuildSExt(l->b, x, l->i32, "");
-    x = ll_asm(l, l->i32, "{.reg .b32 t; not.b32 t, $1; add.s32 $0, t, 1;}", "=r,r", &x,
-               1, false);
-    return LLVMBuildTrunc(l->b, x, t, "");
-}
-
-/* ptxas 13.0 makes one instruction of max(max(-a, -b), c), on sm_90 to sm_110, and forgets the sign of b; so with min, and in
- * 16 bits. An H100 computes what the instruction says. On all chips it takes neg.s16 of -32768 for 32768 where that is
- * widened, or shifted to the right. */
-void
-ptx_hide_negations(Ll *l)
-{
-    int sm = l->c->opt.target.sm;
-    bool words = sm >= 90 && sm < 120 && takes_signed_extremes(l);
-    for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(l->fn); b;
-         b = LLVMGetNextBasicBlock(b))
-        for (Lv v = LLVMGetFirstInstruction(b), next; v; v = next) {
-            next = LLVMGetNextInstruction(v);
-            if (!is_negation(v, words))
-                continue;
-            LLVMPositionBuilderBefore(l->b, v);
-            LLVMReplaceAllUsesWith(v, negated(l, LLVMGetOperand(v, 1)));
-            LLVMInstructionEraseFromParent(v);
-        }
-}

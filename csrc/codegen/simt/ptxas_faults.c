@@ -1,0 +1,168 @@
+/* ptxas_faults: code that ptxas would make wrong is rewritten, behind LLVM's passes, which
+ * make such code of other code. ptxas_faults.def says what there is.
+ */
+#include <string.h>
+
+#include "codegen/simt/ptx.h"
+
+typedef enum FaultId {
+#define FAULT(name, ...) FAULT_##name,
+#include "codegen/simt/ptxas_faults.def"
+#undef FAULT
+} FaultId;
+
+static bool
+has_fault(const Ll *l, FaultId f)
+{
+    static const struct {
+        int first, end;
+    } chips[] = {
+#define FAULT(name, first, end, ...) {first, end},
+#include "codegen/simt/ptxas_faults.def"
+#undef FAULT
+    };
+    int sm = l->c->opt.target.sm;
+    return sm >= chips[f].first && sm < chips[f].end;
+}
+
+static bool
+takes_signed_extremes(const Ll *l)
+{
+    size_t n;
+    for (Lv fn = LLVMGetFirstFunction(l->m); fn; fn = LLVMGetNextFunction(fn)) {
+        const char *name = LLVMGetValueName2(fn, &n);
+        if (!strncmp(name, "llvm.smax.", 10) || !strncmp(name, "llvm.smin.", 10))
+            return true;
+    }
+    return false;
+}
+
+/* words: of 32 bits, and of 8, too. */
+static bool
+is_negation(Lv v, bool words)
+{
+    Lt t = LLVMTypeOf(v);
+    if (LLVMGetInstructionOpcode(v) != LLVMSub ||
+        LLVMGetTypeKind(t) != LLVMIntegerTypeKind ||
+        LLVMGetOperand(v, 0) != LLVMConstNull(t))
+        return false;
+    unsigned bits = LLVMGetIntTypeWidth(t);
+    return bits == 16 || (words && bits <= 32);
+}
+
+/* -x as ~x + 1, which nobody reads as a negation. */
+static Lv
+negated(Ll *l, Lv x)
+{
+    Lt t = LLVMTypeOf(x);
+    x = LLVMBuildSExt(l->b, x, l->i32, "");
+    x = ll_asm(l, l->i32, "{.reg .b32 t; not.b32 t, $1; add.s32 $0, t, 1;}", "=r,r", &x,
+               1, false);
+    return LLVMBuildTrunc(l->b, x, t, "");
+}
+
+static Lv
+absolute(Ll *l, Lv x)
+{
+    Lt t = LLVMTypeOf(x);
+    unsigned bits = LLVMGetIntTypeWidth(t);
+    if (bits < 32) {
+        x = LLVMBuildSExt(l->b, x, l->i32, "");
+        x = ll_asm(l, l->i32, "abs.s32 $0, $1;", "=r,r", &x, 1, false);
+        return LLVMBuildTrunc(l->b, x, t, "");
+    }
+    return bits == 32 ? ll_asm(l, t,
+                               "{.reg .b32 s, t; shr.s32 s, $1, 31; xor.b32 t, $1, s; "
+                               "sub.s32 $0, t, s;}",
+                               "=r,r", &x, 1, false)
+                      : ll_asm(l, t,
+                               "{.reg .b64 s, t; shr.s64 s, $1, 63; xor.b64 t, $1, s; "
+                               "sub.s64 $0, t, s;}",
+                               "=l,l", &x, 1, false);
+}
+
+typedef struct Avoid {
+    Ll *l;
+    bool words;      /* NEGATED_EXTREMES */
+    Lv word, hidden; /* the last constant that was, as what hides it */
+} Avoid;
+
+/* A constant that ptxas does not take for one: that no lane is both below a lane and not is
+ * nothing it looks into. */
+static Lv
+hidden(Avoid *a, Lv word)
+{
+    Ll *l = a->l;
+    if (word == a->word)
+        return a->hidden;
+    a->word = word;
+    LLVMPositionBuilderBefore(l->b,
+                              LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(l->fn)));
+    return a->hidden = ll_asm(
+               l, l->i32,
+               "{.reg .b32 s, t; mov.u32 s, %lanemask_lt; mov.u32 t, %lanemask_ge; "
+               "and.b32 s, s, t; or.b32 $0, s, $1;}",
+               "=r,r", &word, 1, false);
+}
+
+static bool
+is_float8_mma(Lv called)
+{
+    size_t n;
+    if (!LLVMIsAInlineAsm(called))
+        return false;
+    const char *text = LLVMGetInlineAsmAsmString(called, &n);
+    return !strncmp(text, "mma.sync.", 9) &&
+           (strstr(text, ".e4m3.") || strstr(text, ".e5m2."));
+}
+
+static void
+hide_constants(Avoid *a, Lv mma)
+{
+    unsigned n = LLVMGetNumArgOperands(mma);
+    for (unsigned i = 0; i < n; i++) {
+        Lv word = LLVMGetOperand(mma, i);
+        if (LLVMIsConstant(word) && LLVMTypeOf(word) == a->l->i32)
+            LLVMSetOperand(mma, i, hidden(a, word));
+    }
+}
+
+/* What stands for v instead; NULL: v stays. */
+static Lv
+rewritten(Avoid *a, Lv v)
+{
+    Ll *l = a->l;
+    size_t n;
+    if (is_negation(v, a->words)) {
+        LLVMPositionBuilderBefore(l->b, v);
+        return negated(l, LLVMGetOperand(v, 1));
+    }
+    if (!LLVMIsACallInst(v))
+        return NULL;
+    Lv called = LLVMGetCalledValue(v);
+    if (has_fault(l, FAULT_FLOAT8_CONSTANTS) && is_float8_mma(called))
+        hide_constants(a, v);
+    if (LLVMIsAFunction(called) &&
+        !strncmp(LLVMGetValueName2(called, &n), "llvm.abs.i", 10)) {
+        LLVMPositionBuilderBefore(l->b, v);
+        return absolute(l, LLVMGetOperand(v, 0));
+    }
+    return NULL;
+}
+
+void
+ptx_avoid_faults(Ll *l)
+{
+    Avoid a = {.l = l};
+    a.words = has_fault(l, FAULT_NEGATED_EXTREMES) && takes_signed_extremes(l);
+    for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(l->fn); b;
+         b = LLVMGetNextBasicBlock(b))
+        for (Lv v = LLVMGetFirstInstruction(b), next; v; v = next) {
+            next = LLVMGetNextInstruction(v);
+            Lv instead = rewritten(&a, v);
+            if (!instead)
+                continue;
+            LLVMReplaceAllUsesWith(v, instead);
+            LLVMInstructionEraseFromParent(v);
+        }
+}

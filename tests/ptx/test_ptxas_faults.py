@@ -1,0 +1,83 @@
+"""What codegen/simt/ptxas_faults.def says of ptxas: each row has its test, and where there
+are ptxas and nvdisasm, machine code is free of what was wrong."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import tegula.language as tl
+
+ROOT = Path(__file__).parents[2]
+TABLE = ROOT / "csrc" / "codegen" / "simt" / "ptxas_faults.def"
+ROWS = re.findall(r'^FAULT\((\w+), .*?"([^"]*)"\)$', TABLE.read_text(), re.M | re.S)
+sys.path.insert(0, str(ROOT / "tests" / "kernels"))
+
+import test_float8_masked  # noqa: E402
+import test_integers  # noqa: E402
+
+
+class Bad(NamedTuple):
+    kernel: Any
+    signature: tuple[str, ...]
+    options: dict[str, Any]
+    chip: str
+    lacks: str  # the machine code
+    has: str
+    runs_on: str = ""  # another chip
+
+
+FLOAT8 = ("*u8:16", "*u8:16", "*fp32:16")
+E4M3 = {"ROWS": 16, "KIND": tl.float8e4nv, "num_warps": 4, "hopper": "1"}
+BAD = {
+    "NEGATED_EXTREMES": Bad(
+        test_integers.most_of_three, ("*i32", "*i32"), {"N": 64}, "sm_90a",
+        "VIMNMX3", "VIMNMX",
+    ),
+    "NEGATED_LEAST": Bad(
+        test_integers.wide_negation, ("*i16", "*i32", "*i16"), {"N": 64}, "sm_90a",
+        r"RZ, -R\d+, RZ ;", "PRMT R.*0x9910",
+    ),
+    "ABS_OF_LEAST": Bad(
+        test_integers.magnitudes, ("*i32", "*i8"), {"N": 64}, "sm_90",
+        "IABS", "ISETP|SHF",
+    ),
+    "FLOAT8_HALF": Bad(
+        test_float8_masked.some_rows, FLOAT8, E4M3, "sm_90a",
+        r"UNPACK_B R\d+, (?!R)", "UNPACK_B R",
+    ),
+    "FLOAT8_CONSTANTS": Bad(
+        test_float8_masked.no_rows, FLOAT8, {"KIND": tl.float8e4nv}, "sm_89",
+        r"UNPACK_B R\d+, (?!R\d)", "UNPACK_B R", "sm_90",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "test"), ROWS)
+def test_each_has_its_test(name: str, test: str) -> None:
+    file, function = test.split("::")
+    assert f"def {function}(" in (ROOT / "tests" / file).read_text()
+    assert name in BAD and len(ROWS) == len(BAD)
+
+
+@pytest.mark.skipif(not shutil.which("ptxas"), reason="no ptxas")
+@pytest.mark.skipif(not shutil.which("nvdisasm"), reason="no nvdisasm")
+@pytest.mark.parametrize("name", BAD)
+def test_machine_code(name: str, tmp_path: Path) -> None:
+    b = BAD[name]
+    code = b.kernel.compile(*b.signature, target=f"cuda:{b.chip}", **b.options)
+    source, cubin = tmp_path / "a.ptx", tmp_path / "a.cubin"
+    source.write_text(code.asm["ptx"])
+    arch = f"-arch={b.runs_on or b.chip}"
+    subprocess.run(["ptxas", arch, source, "-o", cubin], check=True)
+    sass = subprocess.run(
+        ["nvdisasm", "-c", cubin], capture_output=True, text=True, check=True
+    ).stdout
+    assert re.search(b.has, sass)
+    assert not re.search(b.lacks, sass)
