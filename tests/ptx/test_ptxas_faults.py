@@ -19,6 +19,7 @@ TABLE = ROOT / "csrc" / "codegen" / "simt" / "ptxas_faults.def"
 ROWS = re.findall(r'^FAULT\((\w+), .*?"([^"]*)"\)$', TABLE.read_text(), re.M | re.S)
 sys.path.insert(0, str(ROOT / "tests" / "kernels"))
 
+import test_bits_of_floats  # noqa: E402
 import test_float8_masked  # noqa: E402
 import test_integers  # noqa: E402
 
@@ -55,6 +56,10 @@ BAD = {
     "FLOAT8_CONSTANTS": Bad(
         test_float8_masked.no_rows, FLOAT8, {"KIND": tl.float8e4nv}, "sm_89",
         r"UNPACK_B R\d+, (?!R\d)", "UNPACK_B R", "sm_90",
+    ),
+    "FLOAT_CUT": Bad(
+        test_bits_of_floats.low_bits, ("*fp32", "*i16", "i32"),
+        {"WIDE": tl.int32, "LOW": tl.int16}, "sm_90a", "F2I", "STG.E.U16",
     ),
 }  # fmt: skip
 

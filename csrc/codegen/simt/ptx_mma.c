@@ -50,6 +50,8 @@ Lv
 ptx_opaque(Ll *l, Lv x)
 {
     Lt t = LLVMTypeOf(x);
+    if (t == l->i16)
+        return ll_asm(l, t, "mov.b16 $0, $1;", "=h,h", &x, 1, false);
     if (t == l->i32)
         return ll_asm(l, t, "mov.b32 $0, $1;", "=r,r", &x, 1, false);
     return ll_asm(l, t, "mov.b64 $0, $1;", "=l,l", &x, 1, false);

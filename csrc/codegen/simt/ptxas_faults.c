@@ -127,6 +127,60 @@ hide_constants(Avoid *a, Lv mma)
     }
 }
 
+static bool
+is_of_floats(Lt t)
+{
+    LLVMTypeKind k = LLVMGetTypeKind(t);
+    if (k == LLVMVectorTypeKind)
+        k = LLVMGetTypeKind(LLVMGetElementType(t));
+    return k == LLVMHalfTypeKind || k == LLVMBFloatTypeKind || k == LLVMFloatTypeKind ||
+           k == LLVMDoubleTypeKind;
+}
+
+/* The bits of floats that a store of fewer bits may take from the float's own register: a
+ * move lies between. is_cut: what uses them wants fewer. */
+static void
+move_floats(Ll *l, Lv user, unsigned operand, bool is_cut, int depth)
+{
+    Lv v = LLVMGetOperand(user, operand);
+    if (!LLVMIsAInstruction(v) || !depth)
+        return;
+    switch (LLVMGetInstructionOpcode(v)) {
+    case LLVMBitCast:
+        if (is_of_floats(LLVMTypeOf(LLVMGetOperand(v, 0)))) {
+            if (is_cut && LLVMGetTypeKind(LLVMTypeOf(v)) == LLVMIntegerTypeKind) {
+                LLVMPositionBuilderBefore(l->b, user);
+                LLVMSetOperand(user, operand, ptx_opaque(l, v));
+            }
+            return;
+        }
+        break;
+    case LLVMTrunc: is_cut = true; break;
+    case LLVMZExt:
+    case LLVMSExt:
+    case LLVMAnd:
+    case LLVMOr:
+    case LLVMXor:
+    case LLVMFreeze:
+    case LLVMInsertElement:
+    case LLVMShuffleVector: break;
+    default: return;
+    }
+    for (int i = 0; i < LLVMGetNumOperands(v); i++)
+        move_floats(l, v, (unsigned)i, is_cut, depth - 1);
+}
+
+static void
+move_stored_floats(Ll *l, Lv v)
+{
+    enum { DEPTH = 12 };
+    if (LLVMIsAStoreInst(v))
+        move_floats(l, v, 0, false, DEPTH);
+    if (LLVMIsACallInst(v) && LLVMIsAInlineAsm(LLVMGetCalledValue(v)))
+        for (unsigned i = 0; i < LLVMGetNumArgOperands(v); i++)
+            move_floats(l, v, i, false, DEPTH);
+}
+
 /* What stands for v instead; NULL: v stays. */
 static Lv
 rewritten(Avoid *a, Lv v)
@@ -137,6 +191,7 @@ rewritten(Avoid *a, Lv v)
         LLVMPositionBuilderBefore(l->b, v);
         return negated(l, LLVMGetOperand(v, 1));
     }
+    move_stored_floats(l, v);
     if (!LLVMIsACallInst(v))
         return NULL;
     Lv called = LLVMGetCalledValue(v);
