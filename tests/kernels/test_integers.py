@@ -281,19 +281,29 @@ def wide_negation(x_ptr, y_ptr, z_ptr, N: tl.constexpr):
     x = -tl.load(x_ptr + i)
     tl.store(y_ptr + i, x.to(tl.int32))
     tl.store(z_ptr + i, x >> 4)
+    tl.store(z_ptr + N + i, tl.maximum(tl.load(x_ptr + N + i) * -16, 7) >> 1)
+    tl.store(z_ptr + 2 * N + i, tl.maximum(tl.load(x_ptr + 2 * N + i) // -16, 7) >> 1)
 
 
-def test_negation_of_the_least_number(device):
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32])
+def test_negation_of_the_least_number(device, rng, dtype):
     """It is that number again, which ptxas 13.0 does not believe of neg.s16."""
-    x = np.array([-32768, 32767, 5, -7] * 16, np.int16)
-    y, z = device.poison(64, np.int32), device.poison(64, np.int16)
+    limits = np.iinfo(dtype)
+    x = rng.integers(limits.min, limits.max, 192, dtype)
+    x[::4] = limits.min
+    y, z = device.poison(64, np.int32), device.poison(192, dtype)
     wide_negation[(1,)](device.put(x), y, z, 64)
-    np.testing.assert_array_equal(device.get(y), -x)
-    np.testing.assert_array_equal(device.get(z), -x >> 4)
+    np.testing.assert_array_equal(device.get(y), -x[:64])
+    product = x[64:128] * np.array(-16, dtype)
+    quotient = (-x[128:].astype(np.int64) / 16).astype(dtype)  # cut, as C does it
+    want = [-x[:64] >> 4, np.maximum(product, 7) >> 1, np.maximum(quotient, 7) >> 1]
+    np.testing.assert_array_equal(device.get(z), np.concatenate(want))
 
 
-def test_no_negation_of_16_bits():
-    code = wide_negation.compile("*i16", "*i32", "*i16", N=64, target="cuda:sm_80")
+@pytest.mark.parametrize("bits", [8, 16])
+def test_no_negation_of_16_bits(bits):
+    signature = (f"*i{bits}", "*i32", f"*i{bits}")
+    code = wide_negation.compile(*signature, N=64, target="cuda:sm_80")
     assert "neg.s16" not in code.asm["ptx"]
 
 

@@ -37,17 +37,42 @@ takes_signed_extremes(const Ll *l)
     return false;
 }
 
-/* words: of 32 bits, and of 8, too. */
+/* -2^k: LLVM makes a product or quotient by that a negation. */
+static bool
+is_negative_power(Lv c)
+{
+    if (!LLVMIsAConstantInt(c))
+        return false;
+    int64_t n = LLVMConstIntGetSExtValue(c);
+    return n < -1 && n > INT64_MIN && !(-n & (-n - 1));
+}
+
+/* words: of 32 bits, too. */
 static bool
 is_negation(Lv v, bool words)
 {
     Lt t = LLVMTypeOf(v);
-    if (LLVMGetInstructionOpcode(v) != LLVMSub ||
-        LLVMGetTypeKind(t) != LLVMIntegerTypeKind ||
-        LLVMGetOperand(v, 0) != LLVMConstNull(t))
+    if (LLVMGetTypeKind(t) != LLVMIntegerTypeKind ||
+        LLVMGetIntTypeWidth(t) > (words ? 32 : 16))
         return false;
-    unsigned bits = LLVMGetIntTypeWidth(t);
-    return bits == 16 || (words && bits <= 32);
+    switch (LLVMGetInstructionOpcode(v)) {
+    case LLVMSub: return LLVMGetOperand(v, 0) == LLVMConstNull(t);
+    case LLVMMul:
+    case LLVMSDiv: return is_negative_power(LLVMGetOperand(v, 1));
+    default: return false;
+    }
+}
+
+/* What v is the negation of. */
+static Lv
+negated_by(Ll *l, Lv v)
+{
+    Lv x = LLVMGetOperand(v, 0), y = LLVMGetOperand(v, 1);
+    if (LLVMGetInstructionOpcode(v) == LLVMSub)
+        return y;
+    y = LLVMConstInt(LLVMTypeOf(y), (uint64_t)-LLVMConstIntGetSExtValue(y), false);
+    return LLVMGetInstructionOpcode(v) == LLVMMul ? LLVMBuildMul(l->b, x, y, "")
+                                                  : LLVMBuildSDiv(l->b, x, y, "");
 }
 
 /* -x as ~x + 1, which nobody reads as a negation. */
@@ -189,7 +214,7 @@ rewritten(Avoid *a, Lv v)
     size_t n;
     if (is_negation(v, a->words)) {
         LLVMPositionBuilderBefore(l->b, v);
-        return negated(l, LLVMGetOperand(v, 1));
+        return negated(l, negated_by(l, v));
     }
     move_stored_floats(l, v);
     if (!LLVMIsACallInst(v))
