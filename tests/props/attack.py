@@ -9,7 +9,8 @@
     copies      what the tile passes make of products, interpreted (tirc --products): a
                 thousand kernels a seed
     promoted    products by copies of tensors beside the interpreter (fuzz_promoted.py)
-    device      random kernels on a real GPU and the CPU (differ.py, which asks for it)
+    chains      chains of operations on a real GPU and the CPU (differ.py asks for it)
+    device      random kernels, likewise
 
 Kinds have quotas, and get the cores in their proportion; once these are met the time that
 is left is the last's. A process of its own tries some seeds of a kind, since it may die or
@@ -53,8 +54,10 @@ KINDS = {
     "differ": Kind(20_000, 50, 900),  # shrinking included
     "copies": Kind(1_000, 20, 300),
     "promoted": Kind(2_000, 25, 600),
+    "chains": Kind(1_000_000, 300, 60),
     "device": Kind(1_000_000, 1000, 60),
 }
+ON_GPU = ("chains", "device")  # of differ.py, which alone asks for them
 DEAD = 75  # the exit of a process whose GPU takes no more launches
 SLOW, BIG = 10.0, 1024.0  # seconds of CPU time, MB: what a compile may take
 END = 60  # seconds of CPU time after which a compile is ended
@@ -121,10 +124,10 @@ def is_dead(wrong: str) -> bool:
         return True
 
 
-def try_device(seed: int) -> dict[str, Any]:
+def try_device(seed: int, kind: str) -> dict[str, Any]:
     import differ
 
-    said = differ.compare(seed)
+    said = differ.compare(seed, kind)
     if not said or said.startswith("skip"):
         return {"said": "agree" if not said else "skip", "wrong": ""}
     return {"said": "differ", "wrong": f"differ: {said}", "dead": is_dead(said)}
@@ -173,7 +176,7 @@ def worker(kind: str, first: int, n: int) -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what kernels print
     tegula.knobs.cache.dir = ""
-    if kind != "device":
+    if kind not in ON_GPU:
         tegula.knobs.nvidia.ptxas = "none"
     watch: Any = None
     if kind == "mutated":
@@ -194,8 +197,8 @@ def worker(kind: str, first: int, n: int) -> None:
             r = try_kernel(seed, watch)
         elif kind == "copies":
             r = try_copies(seed)
-        elif kind == "device":
-            r = try_device(seed)
+        elif kind in ON_GPU:
+            r = try_device(seed, kind)
         else:
             r = try_product(seed)
         print(json.dumps(r), file=answers, flush=True)
@@ -217,10 +220,10 @@ def text_of(kind: str, seed: int) -> str:
 
         made = fuzz_source.written(seed)
         return f"# {made[1]} {made[2]}\n{made[0]}" if made else ""
-    if kind == "device":
+    if kind in ON_GPU:
         import differ
 
-        return differ.made(seed).dump()
+        return differ.MAKERS[kind](seed).dump()
     if kind == "differ":
         from maker import Draw, make
 
@@ -377,7 +380,7 @@ def table(slots: list[Slot], kinds: list[str]) -> None:
         print(f"  {more}" if c["launches"] else "")
 
 
-def main(kinds: Sequence[str] = tuple(KINDS)[:-1]) -> int:
+def main(kinds: Sequence[str] = tuple(KINDS)[: -len(ON_GPU)]) -> int:
     p = argparse.ArgumentParser()
     p.add_argument("--seconds", type=float, default=600)
     p.add_argument("--cores", type=int, default=os.cpu_count() or 1)

@@ -2,13 +2,14 @@
 
     python tests/props/differ.py --seconds 240 --cores 16 --out DIR [--seed 7]
     python tests/props/differ.py 42 71..99      the kernels of these seeds, in this process
+    python tests/props/differ.py chains 42      the chains of that seed
 
 Where there is no driver of CUDA, ptxsim:sm_90a stands in for the GPU: each launch is done
 again, checked, in other orders of its warps. A seed is a kernel of
-maker/ and how it is launched: options that say how far the compiler goes, where each array
-begins, and the bytes around the arrays, which nobody may write. The arrays of a launch lie
-in one run of bytes (an arena), so that a store that goes astray hits another array or a
-guard, and is seen.
+maker/, or chains of operations over every value of 16 bits, and how it is launched:
+options that say how far the compiler goes, where each array begins, and the bytes around
+the arrays, which nobody may write. The arrays of a launch lie in one run of bytes (an
+arena), so that a store that goes astray hits another array or a guard, and is seen.
 
 attack.py runs it in a process a core, which may die or hang: the next begins behind the
 seed that it died of. DIR gets a file for each kernel that differs or raises, with its seed.
@@ -27,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "ptxsim"))
 sys.path.insert(0, str(Path(__file__).parent))
 
 import simulated
-from maker import Case, Draw, make
+from maker import Case, Draw, chains, make
 from maker.case import elements, storage
 from maker.machine import build, differs
 
@@ -54,6 +55,14 @@ class Launch(NamedTuple):
 
 def made(seed: int) -> Case:
     return make(Draw(seed), large=30)
+
+
+def chained(seed: int) -> Case:
+    """Every value of 16 bits, where a GPU has time for that."""
+    return chains(Draw(seed), 65536 if simulated.gpu() else 2048)
+
+
+MAKERS = {"device": made, "chains": chained}
 
 
 def launch_of(case: Case, seed: int) -> Launch:
@@ -161,9 +170,9 @@ def difference(case: Case, x: Launch, got: np.ndarray, want: np.ndarray) -> str:
     return f"byte {bad[0]} was written ({len(bad)} in all), near {near}"
 
 
-def compare(seed: int) -> str:
+def compare(seed: int, kind: str = "device") -> str:
     """ "" is agreement, "skip: .." a kernel too large for the GPU, all else a fault."""
-    case = made(seed)
+    case = MAKERS[kind](seed)
     x = launch_of(case, seed)
     kernel = build(case, str(seed))
     target = "cpu"
@@ -171,7 +180,8 @@ def compare(seed: int) -> str:
         want = on_cpu(kernel, case, x)
         said = difference(case, x, want, want)
         target = f"GPU, {x.options}"
-        for _ in range(LAUNCHES if simulated.gpu() else 1):
+        several = simulated.gpu() and kind == "device"
+        for _ in range(LAUNCHES if several else 1):
             said = said or difference(case, x, on_gpu(kernel, case, x), want)
     except tegula.OutOfResources as e:
         return f"skip: {e}"
@@ -182,13 +192,14 @@ def compare(seed: int) -> str:
 
 def by_hand(words: list[str]) -> int:
     n_bad = 0
+    kind = words.pop(0) if words[0] in MAKERS else "device"
     for word in words:
         low, _, high = word.partition("..")
         for seed in range(int(low), int(high or low) + 1):
-            said = compare(seed)
+            said = compare(seed, kind)
             if said and not said.startswith("skip"):
                 n_bad += 1
-                print(f"seed {seed}: {said}\n{made(seed).dump()}", flush=True)
+                print(f"seed {seed}: {said}\n{MAKERS[kind](seed).dump()}", flush=True)
     print(f"{n_bad} differ")
     return n_bad > 0
 
@@ -203,5 +214,6 @@ if __name__ == "__main__":
 
     print(f"on {'the GPU' if simulated.gpu() else f'ptxsim:{STAND_IN}'}")
     attack.KINDS["promoted"] = attack.Kind(3_000, 100, 120)
+    attack.KINDS["chains"] = attack.Kind(6_000, 300, 60)
     attack.KINDS["device"] = attack.Kind(12_000, 300, 60)
-    sys.exit(attack.main(["promoted", "device"]))
+    sys.exit(attack.main(["promoted", "chains", "device"]))

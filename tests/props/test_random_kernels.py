@@ -73,3 +73,13 @@ def test_large_products(chunk: int) -> None:
         if any(p.name.startswith("l_") for p in differ.made(seed).params):
             said = differ.compare(seed)
             assert not said or said.startswith("skip"), f"seed {seed}: {said}"
+
+
+@pytest.mark.skipif(not differ.simulated.available(), reason="no build/libptxsim.so")
+@pytest.mark.parametrize("chunk", range(4))
+def test_chains(chunk: int) -> None:
+    """Chains of operations over values of 8 and 16 bits, as on a GPU (differ.py)."""
+    first = 1_000_000 * FIRST + 10 * chunk
+    for seed in range(first, first + 10):
+        said = differ.compare(seed, "chains")
+        assert not said, f"seed {seed}: {said}"

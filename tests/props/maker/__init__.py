@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from .case import Case, Param
+from .chain import chains
 from .draw import Draw
 from .kernel import make
 
-__all__ = ["Case", "Draw", "Param", "make"]
+__all__ = ["Case", "Draw", "Param", "chains", "make"]

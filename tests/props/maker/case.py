@@ -38,6 +38,7 @@ class Param:
     dtype: str
     whole: bool
     n: int  # elements
+    every: bool = False  # value of its type, where there are few
 
 
 @dataclass
@@ -74,6 +75,8 @@ def storage(dtype: str) -> np.dtype:
 def elements(p: Param, rng: np.random.Generator) -> np.ndarray:
     """What an input holds."""
     t = storage(p.dtype)
+    if p.every:
+        return every(p.n, t, rng)
     if p.dtype == "int1":
         return rng.integers(0, 2, p.n).astype(bool)
     if p.dtype in BITS_OF and not p.whole:
@@ -93,3 +96,21 @@ def elements(p: Param, rng: np.random.Generator) -> np.ndarray:
             np.array([np.nan, np.inf, -np.inf, -0.0, 0.0], t), x[::29].shape
         )
     return x.astype(t)
+
+
+def every(n: int, t: np.dtype, rng: np.random.Generator) -> np.ndarray:
+    """All values of 8 or 16 bits, as often as n allows; of more bits few powers of two."""
+    bits = 8 * t.itemsize
+    word = np.dtype(f"u{t.itemsize}")
+    if bits <= 16:
+        x = np.arange(n) % 2**bits if n >= 2**bits else rng.integers(0, 2**bits, n)
+        return rng.permutation(x).astype(word).view(t)
+
+    def powers() -> np.ndarray:
+        return np.uint64(1) << rng.integers(0, bits, n).astype(np.uint64)
+
+    x = powers() + rng.choice(np.array([0, 0, 1, 2**64 - 1], np.uint64), n)
+    x ^= powers() * rng.integers(0, 2, n).astype(np.uint64)
+    x ^= rng.choice(np.array([0, 0, 2**64 - 1], np.uint64), n)
+    some = rng.integers(0, 2**64 - 1, n, np.uint64) >> np.uint64(64 - bits)
+    return np.where(rng.integers(0, 2, n) > 0, x, some).astype(word).view(t)

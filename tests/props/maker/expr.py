@@ -202,7 +202,10 @@ class Expr(Memory):
         kind = d.below(10)
         if kind == 0 and w.dtype in BITS:
             same = [t for t in INTS + FLOATS if BITS[t] == BITS[w.dtype]]
-            y = self.expr(Want(d.pick(same), w.shape), depth - 1)
+            v = Want(d.pick(same), w.shape)
+            y = self.expr(v, depth - 1)
+            if is_float(v.dtype) and self.has_nans:
+                y = f"sound({y})"
             if not is_float(w.dtype):
                 return f"({y}).to(tl.{w.dtype}, bitcast=True)"
             # A NaN's bits are nobody's promise, so no NaN is made of bits.

@@ -91,6 +91,8 @@ class Var:
 
 
 class Scope:
+    has_nans = False  # among whole numbers, too
+
     def __init__(self, draw: Draw, plain: bool = False) -> None:
         self.d = draw
         self.plain = plain  # nothing that Triton has not, or leaves undefined
