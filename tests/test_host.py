@@ -165,6 +165,20 @@ def test_floats_become_integers_by_vectors() -> None:
 
 
 @pytest.mark.skipif(not LESSER, reason="names CPUs of x86-64")
+@pytest.mark.parametrize("op", ["floor", "max %v, %k"])
+def test_halves_are_computed_wide(op: str) -> None:
+    """What LLVM narrows goes lane by lane, or by masks that are packed."""
+    wide = "cast %v : f32[256]\n  %w = floor %z : f32[256]\n  %e = cast %w"
+    text = EXP.replace("f32", "f16").replace(
+        "%e = exp %v", f"%z = {wide}" if op == "floor" else f"%e = {op}"
+    )
+    text = text.replace("  %v =", "  %k = load %p : f16[256]\n  %v =")
+    code = tirc("-m", "x86-64-v3", "host,llir", "-", text=text).stdout
+    narrow = r"(floor\.v\d+f16|(fcmp \w+|select <\d+ x i1> %\d+,) <\d+ x half>)"
+    assert "x float>" in code and not re.search(narrow, code), code
+
+
+@pytest.mark.skipif(not LESSER, reason="names CPUs of x86-64")
 def test_nests_end_where_their_masks_do() -> None:
     """One element behind the end is combined, so the end is at most one before the last."""
     text = upper_half(HERE / "host/ends_of_masks.tir")

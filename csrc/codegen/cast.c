@@ -39,6 +39,19 @@ f8_to_float(Ll *l, Elem e, Lv x)
     return LLVMBuildBitCast(l->b, LLVMBuildOr(l->b, bits, sign, ""), f32, "");
 }
 
+/* LLVM narrows what it finds done to a half that was widened: a floor, a comparison, a select. A CPU without arithmetic of
+ * halves gets those element by element, or with masks of 32 bits packed to 16. */
+static Lv
+half_to_float(Ll *l, Lv x)
+{
+    Lt t = like(x, l->f32);
+    Lv y = LLVMBuildFPExt(l->b, x, t, "");
+    bool narrows = ll_is_host(l) && !l->has_halves && ll_lanes(x) >= 4;
+    return narrows && !LLVMIsConstant(y)
+               ? ll_intrinsic(l, "llvm.arithmetic.fence", &t, 1, &y, 1)
+               : y;
+}
+
 Lv
 cast_narrow_to_float(Ll *l, Elem e, Lv x)
 {
@@ -49,7 +62,7 @@ cast_narrow_to_float(Ll *l, Elem e, Lv x)
     }
     Lt i32 = like(x, l->i32), f32 = like(x, l->f32);
     switch (e) {
-    case E_F16: return LLVMBuildFPExt(l->b, x, f32, "");
+    case E_F16: return half_to_float(l, x);
     case E_BF16: {
         Lv w = LLVMBuildZExt(l->b, x, i32, "");
         return LLVMBuildBitCast(l->b, LLVMBuildShl(l->b, w, same_int(w, 16), ""), f32,

@@ -54,6 +54,7 @@ struct Ll {
     Lt void_, i1, i8, i16, i32, i64, f16, f32, f64, ptr; /* ptr: address space 0 */
     Lt gptr;         /* a tensor's pointer: address space 1 for PTX, else ptr */
     bool contract;   /* mul + add may become fma */
+    bool has_halves; /* host: arithmetic of f16, see cast.c */
     bool has_scalef; /* host: AVX-512's x * 2^n, see math.c */
     bool
         has_range; /* host: AVX512-DQ's min and max by the order of numbers, see extremes.c */

@@ -276,6 +276,8 @@ look_at_cpu(Host *h)
     bool avx512 = has_feature(features, "avx512f") &&
                   has_feature(features, "avx512vl") &&
                   has_feature(features, "avx512bw");
+    h->l->has_halves = has_feature(features, "avx512fp16") ||
+                       has_feature(features, "fullfp16");
     h->l->has_scalef = avx512;
     h->l->has_range = avx512 && has_feature(features, "avx512dq");
     h->vec_bytes = avx512 ? 64 : has_feature(features, "avx2") ? 32 : 16;
