@@ -179,6 +179,16 @@ def test_halves_are_computed_wide(op: str) -> None:
 
 
 @pytest.mark.skipif(not LESSER, reason="names CPUs of x86-64")
+def test_steps_in_which_quotients_run_on_gather_nothing() -> None:
+    """The other steps gather twice: a row of the image, and what each row has one of."""
+    text = upper_half(HERE / "host/runs_of_quotients.tir")
+    code = tirc("-m", "x86-64-v3", "tile,host,llir", "-", text=text).stdout
+    assert code.count("= call <8 x float> @llvm.masked.gather") == 2 * 2, code
+    assert code.count("= call <8 x float> @llvm.masked.load") == 1, code
+    assert "= load <8 x float>" in code and "\nrun:" in code, code
+
+
+@pytest.mark.skipif(not LESSER, reason="names CPUs of x86-64")
 def test_nests_end_where_their_masks_do() -> None:
     """One element behind the end is combined, so the end is at most one before the last."""
     text = upper_half(HERE / "host/ends_of_masks.tir")

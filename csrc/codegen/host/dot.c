@@ -48,11 +48,15 @@ has_columns(Host *h, const Val *v)
         v = arg(v->def, 0);
     Affine a;
     int64_t c;
-    return state(h, v)->kind == V_LAZY && v->def->op == OP_LOAD &&
-           v->type->shape[rank - 2] >= h->vec_bytes / 4 &&
-           affine_of(h->f, arg(v->def, 0), &a) &&
-           affine_const_stride(&a, rank - 2, &c) && c == 1 &&
-           !(affine_const_stride(&a, rank - 1, &c) && c == 1);
+    if (state(h, v)->kind != V_LAZY || v->def->op != OP_LOAD ||
+        v->type->shape[rank - 2] < h->vec_bytes / 4)
+        return false;
+    const Val *p = arg(v->def, 0);
+    if (affine_of(h->f, p, &a))
+        return affine_const_stride(&a, rank - 2, &c) && c == 1 &&
+               !(affine_const_stride(&a, rank - 1, &c) && c == 1);
+    return !h->c->opt.check_bounds && host_runs_along(h, p, rank - 2) &&
+           !host_runs_along(h, p, rank - 1);
 }
 
 /* v in scratch with elements e; strides as v's dims. */

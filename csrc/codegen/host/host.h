@@ -4,6 +4,7 @@
  *     roots.c     roots of one nest come together
  *     value.c     states of values, who still needs them, the scratch arena
  *     nodes.c     what a group computes, how wide
+ *     runs.c      steps in which quotients stay the same and remainders count up
  *     nest.c      one group -> one loop nest over register-sized vectors
  *     loops.c     loops, branches, slots on the stack
  *     access.c    loads, stores, atomics of one vector
@@ -211,6 +212,11 @@ host_is_access(const Root *r)
 {
     return r->kind == R_STORE || r->kind == R_ATOMIC;
 }
+/* A division of what counts up by what all lanes share: runs.c. */
+typedef struct Split {
+    Elem elem;
+    Node *first, *by; /* the first lane's operands */
+} Split;
 struct Group {
     int rank;
     int32_t shape[MAX_RANK];
@@ -221,6 +227,10 @@ struct Group {
     Lv end; /* of the one root that has one, or of all: behind.c */
     int end_dim;
     int side; /* so many vectors at a time are turned (turn.c); 0: none are */
+    Group *
+        runs; /* the same roots, for steps in which all splits run on; NULL: none are */
+    bool in_runs; /* this is such a group, and these are they */
+    VEC(Split) splits;
     int n_rows; /* a root by panels wants so many rows at a time: of the last dim but one */
     /* while it is emitted: */
     int order[MAX_RANK]; /* loops from outside in: dims of shape */
@@ -250,14 +260,23 @@ typedef enum NodeKind {
     N_OP_NODE,
     N_LOAD,
     N_BUFFER,
+    N_QUOTIENT, /* of a split, and its remainder */
+    N_REST,
 } NodeKind;
-typedef enum Mode { M_NONE, M_ROW, M_GATHER } Mode;
+typedef enum Mode {
+    M_NONE,
+    M_ROW,
+    M_GATHER,
+    M_SAME
+} Mode; /* SAME: one element for all lanes */
 struct Node {
     const Val *v;
     DimMap map;
     uint8_t kind;
-    bool lane0;    /* wanted for the first lane only */
-    uint8_t mode;  /* LOAD: Mode */
+    bool lane0;   /* wanted for the first lane only */
+    uint8_t mode; /* LOAD: Mode */
+    int32_t
+        run; /* REST, BUFFER: not 0: from the first lane on it counts up by so much */
     bool is_early; /* its place is before the masks are looked at */
     bool by_ends;  /* a mask of which the ends tell whether all lanes are in */
     bool want_vec; /* somebody needs it as a vector */
@@ -271,6 +290,19 @@ struct Node {
 };
 
 void host_emit_group(Host *h, Group *g);
+
+/* ---- runs.c ------------------------------------------------------------------------------- */
+/* Does v go by *step from lane to lane where quotients run on, and not because it always does? */
+bool host_steps_in_runs(Host *h, Group *g, const Val *v, DimMap map, int64_t *step);
+/* Are v's elements consecutive along dim where quotients run on? */
+bool host_runs_along(Host *h, const Val *v, int dim);
+/* Is o, of a value that does, a split? */
+bool host_is_split(Host *h, Group *g, const Op *o, DimMap map);
+/* Of the first lane; gives an i1: does the quotient stay the same? */
+Lv host_divide_in_run(Host *h, const Split *s, int lanes, Lv *quotient, Lv *rest);
+/* The same of all splits, whose operands are there. */
+Lv host_is_run(Host *h, const Group *g);
+bool host_gains_by_runs(const Group *g, const Group *runs);
 
 /* ---- ends.c ------------------------------------------------------------------------------- */
 /* min(max(end, 1), n), at this place; NULL where a part of it cannot be known. One is computed at least. */
@@ -318,6 +350,7 @@ typedef enum Runs {
 Runs host_runs(Host *h, const Val *v, int n);
 /* The same of what pointers point to, a register of bytes at least. */
 Runs host_runs_of_pointers(Host *h, const Val *v);
+Node *host_node(Host *h, Group *g, const Val *v, DimMap map, bool lane0);
 /* Chooses lanes, makes the nodes of all roots, sorts both by position. */
 void host_build_nodes(Host *h, Group *g);
 /* Does the node differ from lane to lane? */

@@ -64,6 +64,14 @@ arange(Host *h, Group *g, Node *n)
                         iota(h, l->i32, g->lanes, start, 1), "");
 }
 
+/* From the first lane on, counting up by n->run. */
+static Lv
+counted(Host *h, Group *g, const Node *n, Lv first)
+{
+    return LLVMBuildAdd(h->l->b, ll_splat(h->l, first, g->lanes),
+                        iota(h, LLVMTypeOf(first), g->lanes, 0, n->run), "");
+}
+
 static Lv
 read_buffer(Host *h, Group *g, Node *n)
 {
@@ -80,11 +88,28 @@ read_buffer(Host *h, Group *g, Node *n)
     Lv p = host_address(h, t, &s->view, index);
     if (!is_vector(g, n))
         return host_read(h, t, M_ROW, 0, p, NULL, NULL);
+    if (n->run)
+        return counted(h, g, n, host_read(h, t, M_ROW, 0, p, NULL, NULL));
     if (step == 1)
         return host_read(h, t, M_ROW, g->lanes, p, NULL, NULL);
     Lv off = iota(h, l->i64, g->lanes, 0, step);
     p = LLVMBuildGEP2(l->b, host_mem_type(h, t), ll_splat(l, p, g->lanes), &off, 1, "");
     return host_read(h, t, M_GATHER, g->lanes, p, NULL, NULL);
+}
+
+/* Where any lane is in, the one element that all of them have. */
+static Lv
+load_same(Host *h, Group *g, Node *n, Lv mask, Lv other)
+{
+    Ll *l = h->l;
+    const Type *t = ty_pointee(h->c, arg(n->v->def, 0)->type);
+    Lv p = n->in[0]->x, any = mask ? host_any(h, mask) : NULL;
+    host_guard(h, n->v->def, M_ROW, 0, p, any);
+    Lv x = ll_splat(l, host_read(h, t, M_ROW, 0, p, any, NULL), g->lanes);
+    if (!mask)
+        return x;
+    return LLVMBuildSelect(l->b, mask, x, other ? other : LLVMConstNull(LLVMTypeOf(x)),
+                           "");
 }
 
 static Lv
@@ -99,6 +124,8 @@ emit_load(Host *h, Group *g, Node *n)
     }
     Lv mask = n->n_in > 1 ? as_vector(h, g, n->in[1]) : NULL;
     Lv other = n->n_in > 2 ? as_vector(h, g, n->in[2]) : NULL;
+    if (n->mode == M_SAME)
+        return load_same(h, g, n, mask, other);
     Lv p = n->mode == M_ROW ? n->in[0]->x : as_vector(h, g, n->in[0]);
     host_guard(h, n->v->def, (Mode)n->mode, g->lanes, p, mask);
     host_note_row(h, g, n, p);
@@ -155,6 +182,17 @@ divide_by_scalar(Host *h, Lv x, Lv d, int lanes)
     return correct(l, q, x, ll_splat(l, minus, lanes), r, lanes);
 }
 
+/* A quotient, or a remainder, of a split. */
+static Lv
+emit_split(Host *h, Group *g, const Node *n)
+{
+    Split s = {arg(n->v->def, 0)->type->elem, n->in[0], n->in[1]};
+    Lv quotient, rest;
+    host_divide_in_run(h, &s, g->lanes, &quotient, &rest);
+    Lv x = n->kind == N_QUOTIENT ? quotient : rest;
+    return n->run ? counted(h, g, n, x) : x;
+}
+
 static void
 emit_node(Host *h, Group *g, Node *n)
 {
@@ -166,6 +204,8 @@ emit_node(Host *h, Group *g, Node *n)
     case N_ARANGE: n->x = arange(h, g, n); break;
     case N_BUFFER: n->x = read_buffer(h, g, n); break;
     case N_LOAD: n->x = emit_load(h, g, n); break;
+    case N_QUOTIENT:
+    case N_REST: n->x = emit_split(h, g, n); break;
     case N_OP_NODE: {
         Lv *x = NEW_N(h->c->arena, Lv, n->n_in + 1);
         bool vec = is_vector(g, n);
@@ -180,7 +220,7 @@ emit_node(Host *h, Group *g, Node *n)
         break;
     }
     }
-    if (n->want_vec && g->lanes > 1 && !n->lane0)
+    if (n->want_vec && g->lanes > 1)
         as_vector(h, g, n);
 }
 
@@ -282,7 +322,7 @@ emit_root(Host *h, Group *g, Root *r)
 
 /* ---- full vectors and the rest ---------------------------------------------------------- */
 
-enum { MAX_MASKS = 8 };
+enum { MAX_MASKS = 16 };
 
 typedef struct Masks {
     Node *at[MAX_MASKS];
@@ -307,7 +347,7 @@ find_masks(Group *g)
     for (int i = 0; i < g->list.n; i++) {
         Node *n = g->list.at[i];
         if (n->kind == N_LOAD && n->level == g->rank && n->n_in > 1 &&
-            n->mode == M_ROW && is_vector(g, n))
+            n->mode != M_GATHER && is_vector(g, n))
             add_mask(&m, n->in[1]);
     }
     for (int i = 0; i < g->roots.n; i++) {
@@ -475,11 +515,19 @@ has_empty_steps(const Group *g)
     return g->shape[g->vec] > 2 * g->lanes && (!g->end || g->end_dim != g->vec);
 }
 
+static void
+emit_early(Host *h, Group *g)
+{
+    for (int i = 0; i < g->list.n; i++)
+        if (g->list.at[i]->is_early)
+            emit_node(h, g, g->list.at[i]);
+}
+
 /* The body of the innermost loop. Where it has masks, it stands there for steps whose lanes are all in,
  * with plain loads and stores (and selects by the masks gone), for those in which none is, where loads
  * and stores are gone as well, and for the others. */
 static void
-emit_step(Host *h, Group *g)
+emit_by_masks(Host *h, Group *g)
 {
     Ll *l = h->l;
     Masks m = find_masks(g);
@@ -492,9 +540,7 @@ emit_step(Host *h, Group *g)
         emit_body(h, g);
         return;
     }
-    for (int i = 0; i < g->list.n; i++)
-        if (g->list.at[i]->is_early)
-            emit_node(h, g, g->list.at[i]);
+    emit_early(h, g);
     LLVMBasicBlockRef full = ll_block(l, "full"), rest = ll_block(l, "rest"),
                       after = ll_block(l, "next");
     ll_if(l, all_full(h, g, &m), full, rest);
@@ -509,6 +555,45 @@ emit_step(Host *h, Group *g)
         LLVMPositionBuilderAtEnd(l->b, part);
     }
     emit_body(h, g);
+    ll_jump(l, after);
+}
+
+/* What loops, reductions and panels have come to in g is r's, too, and the reverse. */
+static void
+share(const Group *g, Group *r)
+{
+    memcpy(r->index, g->index, sizeof r->index);
+    r->row = g->row;
+    r->end = g->end, r->end_dim = g->end_dim;
+    for (int i = 0; i < g->roots.n; i++) {
+        r->roots.at[i].dest = g->roots.at[i].dest;
+        r->roots.at[i].acc = g->roots.at[i].acc;
+    }
+}
+
+/* The innermost loop's body: twice, where some steps are runs. */
+static void
+emit_step(Host *h, Group *g)
+{
+    Ll *l = h->l;
+    Group *r = g->runs;
+    if (!r) {
+        emit_by_masks(h, g);
+        return;
+    }
+    share(g, r);
+    for (int i = 0; i < r->splits.n; i++)
+        if (!mark_early(r, r->splits.at[i].first) || !mark_early(r, r->splits.at[i].by))
+            unreachable(h->c); /* runs.c sees nothing in what is loaded */
+    emit_early(h, r);
+    LLVMBasicBlockRef run = ll_block(l, "run"), apart = ll_block(l, "apart"),
+                      after = ll_block(l, "stepped");
+    ll_if(l, host_is_run(h, r), run, apart);
+    emit_by_masks(h, r);
+    share(r, g);
+    LLVMBuildBr(l->b, after);
+    LLVMPositionBuilderAtEnd(l->b, apart);
+    emit_by_masks(h, g);
     ll_jump(l, after);
 }
 
@@ -548,15 +633,25 @@ emit_square(Host *h, Group *g)
 }
 
 static void
+emit_nodes_at(Host *h, Group *g, int level)
+{
+    for (int i = 0; i < g->list.n; i++)
+        if (g->list.at[i]->level == level)
+            emit_node(h, g, g->list.at[i]);
+}
+
+static void
 emit_level(Host *h, Group *g, int k)
 {
     if (k == g->rank) {
         (g->side ? emit_square : emit_innermost)(h, g);
         return;
     }
-    for (int i = 0; i < g->list.n; i++)
-        if (g->list.at[i]->level == k)
-            emit_node(h, g, g->list.at[i]);
+    emit_nodes_at(h, g, k);
+    if (g->runs) {
+        share(g, g->runs);
+        emit_nodes_at(h, g->runs, k);
+    }
     int d = g->order[k];
     bool reduces = k == g->rank - 1 && g->axis >= 0;
     for (int i = 0; reduces && i < g->roots.n; i++)

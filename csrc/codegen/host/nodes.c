@@ -139,15 +139,26 @@ host_runs_of_pointers(Host *h, const Val *v)
 typedef struct Survey {
     int bytes; /* of the widest data element */
     int n_ops;
-    int run; /* shortest useful run among the accesses: log2 */
+    int run;       /* shortest useful run among the accesses: log2 */
+    bool has_runs; /* of runs.c, which had better not be cut by long steps */
 } Survey;
+
+/* May g's steps be told apart by whether quotients run on? */
+static bool
+may_have_runs(const Host *h, const Group *g)
+{
+    return !g->side && !h->c->opt.check_bounds;
+}
 
 static void
 survey_access(Host *h, Group *g, Survey *s, const Op *o, DimMap map)
 {
     int run = run_log2(h, arg(o, 0), map, g->vec);
+    int64_t step;
     if (run >= 2)
         s->run = MIN(s->run, run);
+    else if (may_have_runs(h, g) && host_steps_in_runs(h, g, arg(o, 0), map, &step))
+        s->has_runs |= step == 0 || step == 1;
     int bytes = elem_info[arg(o, 0)->type->elem].bytes;
     s->bytes = MAX(s->bytes, MIN(bytes, 8));
 }
@@ -202,7 +213,7 @@ choose_lanes(Host *h, Group *g)
         g->vec--;
     if (g->is_turned)
         g->vec = g->rank - 2;
-    Survey s = {1, 0, MAX_LOG2};
+    Survey s = {1, 0, MAX_LOG2, false};
     int most = 64;
     h->stamp++;
     for (int i = 0; i < g->roots.n; i++) {
@@ -216,7 +227,7 @@ choose_lanes(Host *h, Group *g)
             survey_access(h, g, &s, r->o, id);
     }
     int lanes = h->vec_bytes / s.bytes;
-    int wider = s.n_ops <= 10 ? 4 : s.n_ops <= 24 ? 2 : 1;
+    int wider = s.has_runs ? 1 : s.n_ops <= 10 ? 4 : s.n_ops <= 24 ? 2 : 1;
     lanes = MIN(lanes * wider, most);
     if (s.run < MAX_LOG2)
         lanes = MIN(lanes, 1 << s.run);
@@ -246,15 +257,14 @@ level_of(const Group *g, unsigned dims)
     return 0;
 }
 
-static Node *node(Host *h, Group *g, const Val *v, DimMap map, bool lane0);
-
 static Node *
 finish(Group *g, Node *n)
 {
     n->level = level_of(g, n->dims);
     if (is_vector(g, n))
         for (int i = 0; i < n->n_in; i++)
-            if (n->in[i] && !n->in[i]->lane0)
+            if (n->in[i] && (!n->in[i]->lane0 || (g->in_runs && n->kind == N_OP_NODE) ||
+                             (n->kind == N_LOAD && i)))
                 n->in[i]->want_vec = true;
     return n;
 }
@@ -262,7 +272,7 @@ finish(Group *g, Node *n)
 static void
 add_in(Host *h, Group *g, Node *n, const Val *v, bool lane0)
 {
-    Node *in = node(h, g, v, n->map, lane0);
+    Node *in = host_node(h, g, v, n->map, lane0);
     if (!n->in)
         n->in = NEW_N(h->c->arena, Node *, n->v->def ? n->v->def->n_args + 1 : 1);
     n->in[n->n_in++] = in;
@@ -272,8 +282,12 @@ add_in(Host *h, Group *g, Node *n, const Val *v, bool lane0)
 static Mode
 mode_of(Host *h, Group *g, const Val *ptr, DimMap map)
 {
+    int64_t step;
     if (g->lanes == 1)
         return M_ROW;
+    if (g->in_runs && host_steps_in_runs(h, g, ptr, map, &step) &&
+        (step == 0 || step == 1))
+        return step ? M_ROW : M_SAME;
     return 1 << MIN(run_log2(h, ptr, map, g->vec), 20) >= g->lanes ? M_ROW : M_GATHER;
 }
 
@@ -294,7 +308,7 @@ look_at_ends(Host *h, Group *g, Node *n)
     if ((is_vector(g, n->in[0]) && is_vector(g, n->in[1])) ||
         mode_of(h, g, up, n->map) != M_ROW)
         return false;
-    n->first = node(h, g, up, n->map, true);
+    n->first = host_node(h, g, up, n->map, true);
     return n->by_ends = true;
 }
 
@@ -306,17 +320,27 @@ load_node(Host *h, Group *g, Node *n)
     n->mode = (uint8_t)mode_of(h, g, arg(o, 0), n->map);
     if (n->lane0)
         n->mode = M_ROW;
-    add_in(h, g, n, arg(o, 0), n->lane0 || n->mode == M_ROW);
+    add_in(h, g, n, arg(o, 0), n->lane0 || n->mode != M_GATHER);
     for (int i = 1; i < o->n_args; i++)
         add_in(h, g, n, arg(o, i), n->lane0);
     if (n->mode == M_GATHER && !(n->dims >> g->vec & 1))
         n->mode = M_ROW; /* one element for all lanes */
-    if (n->n_in > 1 && n->mode == M_ROW && is_vector(g, n))
+    if (n->n_in > 1 && n->mode != M_GATHER && is_vector(g, n))
         look_at_ends(h, g, n->in[1]);
 }
 
-static Node *
-node(Host *h, Group *g, const Val *v, DimMap map, bool lane0)
+/* Of v, which goes by `step` from lane to lane: what is an index, or is made of some alone. */
+static bool
+goes_by_runs(Host *h, Group *g, const Val *v, DimMap map, int64_t *step)
+{
+    const VState *s = state(h, v);
+    return g->in_runs && v->type->rank &&
+           (is_kept_index(v) || (s->kind == V_LAZY && v->def->op != OP_LOAD)) &&
+           host_steps_in_runs(h, g, v, map, step);
+}
+
+Node *
+host_node(Host *h, Group *g, const Val *v, DimMap map, bool lane0)
 {
     VState *s = state(h, v);
     if (v->type->rank == 0)
@@ -326,10 +350,14 @@ node(Host *h, Group *g, const Val *v, DimMap map, bool lane0)
     if (s->kind == V_LAZY) {
         s->stamp = h->stamp;
         if (op_is_through(v->def))
-            return node(h, g, arg(v->def, 0), host_through_map(v->def, map), lane0);
+            return host_node(h, g, arg(v->def, 0), host_through_map(v->def, map),
+                             lane0);
         if (v->def->op == OP_SPLAT)
-            return node(h, g, arg(v->def, 0), (DimMap){{0}}, lane0);
+            return host_node(h, g, arg(v->def, 0), (DimMap){{0}}, lane0);
     }
+    int64_t step = 0;
+    bool runs = goes_by_runs(h, g, v, map, &step);
+    lane0 = lane0 || (runs && !step);
     NodeKey key = {v->id, lane0, map};
     Node *n = map_get(&g->nodes, &key, sizeof key);
     if (n)
@@ -357,14 +385,16 @@ node(Host *h, Group *g, const Val *v, DimMap map, bool lane0)
         } else if (o->op == OP_LOAD) {
             load_node(h, g, n);
         } else {
-            n->kind = N_OP_NODE;
+            bool splits = runs && host_is_split(h, g, o, map);
+            n->kind = !splits ? N_OP_NODE : o->op == OP_DIV ? N_QUOTIENT : N_REST;
             for (int i = 0; i < o->n_args; i++)
-                add_in(h, g, n, arg(o, i), lane0);
+                add_in(h, g, n, arg(o, i), lane0 || splits);
         }
         break;
     }
     default: unreachable(h->c);
     }
+    n->run = runs && !lane0 ? (int32_t)step : 0;
     finish(g, n);
     map_put(&g->nodes, &key, sizeof key, n);
     PUSH(h->c->arena, &g->list, n);
@@ -376,7 +406,7 @@ node(Host *h, Group *g, const Val *v, DimMap map, bool lane0)
 static Node *
 want(Host *h, Group *g, const Val *v, bool lane0)
 {
-    Node *n = node(h, g, v, identity_map(v->type->rank), lane0);
+    Node *n = host_node(h, g, v, identity_map(v->type->rank), lane0);
     if (!lane0)
         n->want_vec = true;
     return n;
@@ -415,14 +445,31 @@ by_root_pos(const void *a, const void *b)
     return ((const Root *)a)->pos - ((const Root *)b)->pos;
 }
 
-void
-host_build_nodes(Host *h, Group *g)
+static void
+build(Host *h, Group *g)
 {
-    choose_lanes(h, g);
     g->nodes.a = h->c->arena;
     for (int i = 0; i < g->roots.n; i++)
         build_root(h, g, &g->roots.at[i]);
     if (g->list.n)
         qsort(g->list.at, (size_t)g->list.n, sizeof *g->list.at, by_pos);
     qsort(g->roots.at, (size_t)g->roots.n, sizeof *g->roots.at, by_root_pos);
+}
+
+void
+host_build_nodes(Host *h, Group *g)
+{
+    choose_lanes(h, g);
+    Group *r = NEW(h->c->arena, Group);
+    *r = *g;
+    r->in_runs = true;
+    build(h, g);
+    if (g->lanes == 1 || !may_have_runs(h, g))
+        return;
+    memset(&r->roots, 0, sizeof r->roots);
+    for (int i = 0; i < g->roots.n; i++)
+        PUSH(h->c->arena, &r->roots, g->roots.at[i]);
+    build(h, r);
+    if (host_gains_by_runs(g, r))
+        g->runs = r;
 }
