@@ -223,6 +223,14 @@ def test_operands_that_are_there_are_not_loaded() -> None:
 
 
 @pytest.mark.skipif(not LESSER, reason="counts instructions of x86-64")
+def test_few_rows_are_computed_one_by_one() -> None:
+    """Tiles of 6 x 16, of 4 where all 16 rows are, of both for the last columns, 1 x 64."""
+    code = code_of(upper_half(HERE / "host/few_rows.tir"), "llir")
+    sums = 6 * 2 + 4 * 2 + 6 + 4 + 8
+    assert code.count("call <8 x float> @llvm.fma") == sums, code
+
+
+@pytest.mark.skipif(not LESSER, reason="counts instructions of x86-64")
 def test_last_turn_of_an_inner_loop_fetches_on() -> None:
     """Operands step by 0 in a last turn; behind that of an inner loop comes more."""
     steps = {

@@ -352,7 +352,7 @@ n_tiles(const Product *p)
     DotSides sides = dot_sides(p->o);
     int cols = p->t.lanes * p->t.nv;
     return (int64_t)(rt->rank == 3 ? rt->shape[0] : 1) * in_steps(sides.n, cols) /
-           cols * (in_steps(sides.m, p->t.mr) / p->t.mr);
+           cols * (in_steps(p->rows, p->t.mr) / p->t.mr);
 }
 
 /* Elements of K between two visits to the lines that are fetched meanwhile: as many as let a visit
@@ -526,29 +526,75 @@ note_product(Host *h, const Product *p)
     host_note_dot(h, p->o, what);
 }
 
-/* A column of tiles. */
+/* Of p->m rows those that tiles compute: all, or but a few behind the last tile that they fill. */
+static Lv
+rows_by_tiles(Host *h, const Product *p)
+{
+    enum { FEW = 3 };
+    Ll *l = h->l;
+    int m = dot_sides(p->o).m, mr = p->t.mr;
+    Lv rest = LLVMBuildURem(l->b, p->m, ll_i64(l, mr), "");
+    Lv full = LLVMBuildSub(l->b, p->m, rest, "");
+    Lv more = LLVMBuildAdd(l->b, full, ll_i64(l, mr), "");
+    Lv fits = LLVMBuildICmp(l->b, LLVMIntULE, more, ll_i64(l, m - m % mr), "");
+    Lv many = LLVMBuildICmp(l->b, LLVMIntUGT, rest, ll_i64(l, FEW), "");
+    return LLVMBuildSelect(l->b, LLVMBuildAnd(l->b, many, fits, ""), more, full, "");
+}
+
+/* A column of tiles; a lower one where all rows are computed. */
 static void
 multiply_down(Host *h, const Product *p, Lv batch, Lv col)
 {
     Ll *l = h->l;
     int m = dot_sides(p->o).m, rest = m % p->t.mr;
-    Lv above = ll_i64(l, m - rest), end = p->m;
+    Lv end = p->m ? rows_by_tiles(h, p) : NULL;
     Loop row;
-    if (end && rest)
-        end = ll_intrinsic(l, "llvm.smin", &l->i64, 1, (Lv[]){end, above}, 2);
+    When w;
     if (m > rest) {
+        if (end)
+            host_when_open(h, &w,
+                           LLVMBuildICmp(l->b, LLVMIntNE, end, ll_i64(l, 0), ""));
         host_steps_open(h, &row, m - rest, p->t.mr, end);
         tile(h, p, batch, row.index, col, p->t.mr);
         host_loop_close(h, &row);
+        if (end)
+            host_when_close(h, &w);
     }
     if (!rest)
         return;
-    When w;
-    if (p->m)
-        host_when_open(h, &w, LLVMBuildICmp(l->b, LLVMIntSGT, p->m, above, ""));
-    tile(h, p, batch, above, col, rest);
-    if (p->m)
+    if (end)
+        host_when_open(h, &w, LLVMBuildICmp(l->b, LLVMIntEQ, p->m, ll_i64(l, m), ""));
+    tile(h, p, batch, ll_i64(l, m - rest), col, rest);
+    if (end)
         host_when_close(h, &w);
+}
+
+/* The few rows that no tile has computed, one by one, over as many columns as make enough sums. One row of 16 as a tile
+ * took six times its products. */
+static void
+multiply_rows(Host *h, const Product *p, Lv batch)
+{
+    enum { SUMS = 8 };
+    Ll *l = h->l;
+    DotSides sides = dot_sides(p->o);
+    int n = result(p->o, 0)->type->shape[p->at->rank - 1];
+    Product own = *p;
+    own.rows = own.t.mr = 1;
+    while (own.t.nv < SUMS && n % (2 * own.t.nv * own.t.lanes) == 0)
+        own.t.nv *= 2;
+    int cols = own.t.nv * own.t.lanes;
+    Lv first = rows_by_tiles(h, p), rest = LLVMBuildSub(l->b, p->m, first, "");
+    Lv any = LLVMBuildICmp(l->b, LLVMIntSGT, rest, ll_i64(l, 0), "");
+    Lv ends = LLVMBuildICmp(l->b, LLVMIntNE, p->m, ll_i64(l, sides.m), "");
+    Loop row, col;
+    When w;
+    host_when_open(h, &w, LLVMBuildAnd(l->b, any, ends, ""));
+    host_loop_open_to(h, &row, rest);
+    host_steps_open(h, &col, in_steps(sides.n, cols), cols, p->n);
+    tile(h, &own, batch, LLVMBuildAdd(l->b, first, row.index, ""), col.index, 1);
+    host_loop_close(h, &col);
+    host_loop_close(h, &row);
+    host_when_close(h, &w);
 }
 
 /* Of p->n columns the last ones by tiles one vector wide: 36 take 48, not 64. So few sums need as many rows. */
@@ -570,7 +616,7 @@ multiply_to(Host *h, const Product *p, Lv batch)
     host_when_close(h, &w);
     Product own = *p;
     own.t.nv = 1;
-    own.t.mr = MIN(ROWS, dot_sides(p->o).m);
+    own.t.mr = p->m ? p->t.mr : MIN(ROWS, dot_sides(p->o).m);
     host_when_open(h, &w, LLVMBuildICmp(l->b, LLVMIntSLT, whole, n, ""));
     host_steps_open(h, &col, cols, lanes, LLVMBuildSub(l->b, n, whole, ""));
     multiply_down(h, &own, batch, LLVMBuildAdd(l->b, whole, col.index, ""));
@@ -594,6 +640,8 @@ multiply(Host *h, const Product *p)
         multiply_down(h, p, batch.index, col.index);
         host_loop_close(h, &col);
     }
+    if (p->m && p->t.mr > 1)
+        multiply_rows(h, p, batch.index);
     host_loop_close(h, &batch);
 }
 
@@ -608,6 +656,7 @@ plan(Host *h, const Op *o)
     bool is_wide = h->vec_bytes == 64 && n >= 4 * p.t.lanes && m >= 6;
     p.t.nv = is_wide ? 4 : MIN(2, n / p.t.lanes);
     p.t.mr = MIN(h->vec_bytes == 64 && !is_wide ? 8 : 6, m);
+    p.rows = dot_sides(o).m;
     p.group = group_of(h, o);
     Elem e = p.group > 1 ? arg(o, 0)->type->elem : p.t.e; /* in scratch */
     p.at = ty_with_elem(h->c, arg(o, 0)->type, e);

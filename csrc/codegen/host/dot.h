@@ -27,6 +27,7 @@ typedef struct Product {
     Tile t;
     View a, b, acc, out;
     const Type *at, *bt; /* of the operands in scratch */
+    int rows;            /* of the tiles between which the next operands are fetched */
     int group;           /* elements along k that go together; 1: each for itself */
     bool has_tiles;      /* the CPU multiplies matrices: tiles.c */
     Late late;           /* late.c */
