@@ -22,6 +22,7 @@ enum {
     USES_BUDGET = 32,   /* of what a load feeds */
     STRIDE_DEPTH = 16,  /* ops behind a pointer */
     MIN_STORE_RUN = 32, /* bytes: a sector of memory */
+    MOST_ALONG = 5,     /* log2 of the elements that a thread scans in a row */
     MAX_VEC_BYTES = 16,
     MAX_LOG2_BYTES = 4, /* of them */
     LINE = 128,         /* bytes of memory that an access takes at a time */
@@ -62,10 +63,11 @@ fill_order(int rank, int first, int *order)
             order[n++] = d;
 }
 
-/* 1 << log2_vec elements a thread along `fastest`; never so many that threads go idle. A warp has
- * 1 << log2_line elements of a row, and more rows. */
+/* 1 << log2_vec elements a thread along `fastest`, and as many as it may have along `along`, if that is not
+ * -1; never so many that threads go idle. A warp has 1 << log2_line elements of a row, and more rows. */
 static const Layout *
-blocked_lines(Wishes *s, const Type *t, int fastest, int log2_vec, int log2_line)
+blocked_lines(Wishes *s, const Type *t, int fastest, int log2_vec, int along,
+              int log2_line)
 {
     int per_thread[MAX_RANK], order[MAX_RANK];
     uint8_t shape[MAX_RANK];
@@ -74,6 +76,9 @@ blocked_lines(Wishes *s, const Type *t, int fastest, int log2_vec, int log2_line
     log2_vec = MIN(log2_vec, MIN((int)shape[fastest], MAX(log2_each, 0)));
     for (int d = 0; d < t->rank; d++)
         per_thread[d] = d == fastest ? 1 << log2_vec : 1;
+    if (along >= 0)
+        per_thread[along] = 1 << MIN(MIN(MAX(log2_each, 0) - log2_vec, MOST_ALONG),
+                                     (int)shape[along]);
     fill_order(t->rank, fastest, order);
     return layout_dedup_regs(s->c,
                              layout_blocked_lines(s->c, t->rank, shape, per_thread,
@@ -83,7 +88,7 @@ blocked_lines(Wishes *s, const Type *t, int fastest, int log2_vec, int log2_line
 static const Layout *
 blocked(Wishes *s, const Type *t, int fastest, int log2_vec)
 {
-    return blocked_lines(s, t, fastest, log2_vec, MAX_BITS);
+    return blocked_lines(s, t, fastest, log2_vec, -1, MAX_BITS);
 }
 
 const Layout *
@@ -223,7 +228,8 @@ line_of(Wishes *s, const Op *o)
 
 /* Elements a thread has in a row, for all accesses of a class: 1 << log2. */
 typedef struct Width {
-    int widest;    /* log2 of the widest vector */
+    int widest; /* log2 of the widest vector */
+    int along; /* 1 + the dim, other than the fastest, of which a thread scans elements in a row; 0: none */
     bool has_gaps; /* an access takes every second element, or fewer */
     int64_t
         lines[MAX_LOG2_BYTES + 1]; /* that warps touch for so many elements, by log2 */
@@ -311,6 +317,34 @@ best_width(const Width *w)
     return best;
 }
 
+/* 1 + the dim along which what is computed of v, one by one, is scanned; 0: none. */
+static int
+scanned_dim(const Val *v, int *budget)
+{
+    int dim = 0;
+    for (const Use *u = v->uses; u && !dim && --*budget >= 0; u = u->next) {
+        const Op *o = u->user;
+        if (o->op == OP_SCAN)
+            dim = 1 + (int)ir_attr(o, ATTR_AXIS);
+        else if (op_has(o, OPF_ELEM) && op_has(o, OPF_PURE) && o->n_results == 1)
+            dim = scanned_dim(result(o, 0), budget);
+    }
+    return dim;
+}
+
+/* Threads that have the next elements of a dim in a row scan them alone, and tell others of their sums only. Where
+ * rows are lines of memory of their own, it is the same to memory which of them a thread takes. Cumulative sums of
+ * 64x64 by 2 warps: 16 shuffles a thread, and 128 where each has every eighth row. */
+static int
+scanned_rows(const Op *load, int fastest)
+{
+    int budget = USES_BUDGET, dim = 0;
+    const Type *t = arg(load, 0)->type;
+    if (load->op == OP_LOAD && t->shape[fastest] * pointee_bytes(t) >= LINE / 2)
+        dim = scanned_dim(result(load, 0), &budget);
+    return dim == 1 + fastest ? 0 : dim;
+}
+
 /* Both walks over the accesses: how wide each class is, then the layouts. */
 static void
 scan_accesses(Wishes *s, const Block *b, bool assign)
@@ -327,11 +361,12 @@ scan_accesses(Wishes *s, const Block *b, bool assign)
         if (assign) {
             map_put(&s->access, o, 0,
                     (void *)blocked_lines(s, arg(o, 0)->type, k.fastest, best_width(w),
-                                          line_of(s, o)));
+                                          w->along - 1, line_of(s, o)));
         } else if (!op_is_atomic(o)) {
             MaskEdges e;
             int vec = facts_ragged_log2(s->facts, o, k.fastest, MAX_VEC_BYTES, &e);
             w->widest = MAX(w->widest, vec);
+            w->along = MAX(w->along, scanned_rows(o, k.fastest));
             count_lines(s, o, k.fastest, vec, w);
         } else {
             int vec = atomic_width(s, o, k.fastest);
