@@ -6,7 +6,8 @@
  *     x of the upper run = combine(t of the lower run, x)
  *     t                  = combine(t lower, t upper)
  *
- * For a register bit both runs are in the thread. For lane bits the other total comes by a
+ * Register bits that follow each other are one step of as many runs as they number: all are in the thread,
+ * which goes from one to the next. For lane bits the other total comes by a
  * shuffle, and what goes before the thread's own run is kept in `before` (one a live
  * register) until the lanes and warps are through, and only then put in front of all x. For
  * warp bits the totals of all warps meet in shared memory. A reverse scan is the same with
@@ -73,26 +74,40 @@ prepend(Scan *c, Lv *t, int q, Lv cond)
 
 /* ---- registers ---------------------------------------------------------------------------- */
 
+/* The register that has its number's bits of `n` of the steps from t on as number says. */
+static int
+step_register(const AxisStep *t, int n, int number)
+{
+    int r = 0;
+    for (int i = 0; i < n; i++)
+        r |= (number >> i & 1) << t[i].bit;
+    return r;
+}
+
+/* Along n register bits, one run behind the other: one step an element, where joining halves of halves
+ * takes half a step for each bit, and runs of other rows hide how long one waits for the last. */
 static void
-scan_registers(Scan *c, int bit)
+scan_registers(Scan *c, const AxisStep *t, int n)
 {
     Across *k = &c->k;
-    uint32_t left = k->x.reg_left & ~(1u << bit);
-    Lv *first = row(c), *second = row(c);
+    uint32_t had = k->x.reg_left;
+    k->x.reg_left &= ~(uint32_t)step_register(t, n, (1 << n) - 1);
+    Lv *before = row(c), *total = row(c);
     for (int r = 0; r < k->x.n_regs; r++) {
-        if ((uint32_t)r & ~left)
+        if (!across_is_live(k, r))
             continue;
-        int upper = r | 1 << bit;
-        across_get(k, c->reverse ? upper : r, first);
-        across_get(k, c->reverse ? r : upper, second);
-        uint32_t second_half = (uint32_t)(c->reverse ? r : upper);
-        for (int q = 0; q < k->x.n_regs; q++)
-            if (is_held(c, q) && ((uint32_t)q & k->x.reg_left) == second_half)
-                prepend(c, first, q, NULL);
-        across_combine(k, first, second, first);
-        across_put(k, r, first);
+        for (int i = 0; i < 1 << n; i++) {
+            int run = r | step_register(t, n, c->reverse ? (1 << n) - 1 - i : i);
+            across_get(k, run, total);
+            for (int q = 0; q < k->x.n_regs && i; q++)
+                if (is_held(c, q) && ((uint32_t)q & had) == (uint32_t)run)
+                    prepend(c, before, q, NULL);
+            if (i)
+                across_combine(k, before, total, total);
+            memcpy(before, total, (size_t)k->x.n * sizeof *before);
+        }
+        across_put(k, r, before);
     }
-    k->x.reg_left = left;
 }
 
 /* ---- lanes, warps ---------------------------------------------------------------------------- */
@@ -220,9 +235,13 @@ scan_steps(Scan *c)
     bool warps_done = false;
     for (int i = 0; i < k->x.n_steps; i++) {
         const AxisStep *t = &k->x.step[i];
-        if (t->in == IN_REG && c->regs >> t->bit & 1) {
+        int n = 0;
+        while (i + n < k->x.n_steps && t[n].in == IN_REG && c->regs >> t[n].bit & 1)
+            n++;
+        if (n) {
             flush(c);
-            scan_registers(c, t->bit);
+            scan_registers(c, t, n);
+            i += n - 1;
         } else if (t->in == IN_LANE) {
             scan_lanes(c, t->bit);
         } else if (t->in == IN_WARP && !warps_done) {
