@@ -38,6 +38,7 @@ bool wishes_any(const Wishes *s, const Val *v); /* cheap: any layout will do */
 bool wishes_is_spread(const Wishes *s, const Val *v);
 /* Of broadcasts, and what has no other reason: gives way. */
 bool wishes_gives_way(const Wishes *s, const Val *v);
+bool wishes_is_scattered(const Wishes *s, const Op *access); /* one element at a time */
 enum {
     WISHES_CHEAP = 48
 }; /* ops (weighted) that may be done again rather than moved */

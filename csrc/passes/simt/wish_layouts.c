@@ -48,6 +48,7 @@ struct Wishes {
     Map vec;       /* access class -> Width */
     Map op_layout; /* Op -> Layout of the operands it works on */
     Map access;    /* Op (load, store, atomic) -> its coalesced Layout */
+    Map scattered; /* Op (no atomic) that takes one element at a time -> itself */
 };
 
 /* ---- layouts ------------------------------------------------------------------------- */
@@ -365,6 +366,8 @@ scan_accesses(Wishes *s, const Block *b, bool assign)
         } else if (!op_is_atomic(o)) {
             MaskEdges e;
             int vec = facts_ragged_log2(s->facts, o, k.fastest, MAX_VEC_BYTES, &e);
+            if (!vec)
+                map_put(&s->scattered, o, 0, o);
             w->widest = MAX(w->widest, vec);
             w->along = MAX(w->along, scanned_rows(o, k.fastest));
             count_lines(s, o, k.fastest, vec, w);
@@ -382,12 +385,10 @@ access_layout(Wishes *s, const Op *o)
     return map_get(&s->access, o, 0);
 }
 
-static bool
-is_scattered(Wishes *s, const Op *o)
+bool
+wishes_is_scattered(const Wishes *s, const Op *o)
 {
-    MaskEdges e;
-    return facts_ragged_log2(s->facts, o, facts_fastest_dim(s->facts, o), MAX_VEC_BYTES,
-                             &e) == 0;
+    return map_get(&s->scattered, o, 0);
 }
 
 /* ---- first look: wishes ------------------------------------------------------------------- */
@@ -493,7 +494,7 @@ row_layout(Wishes *s, const Op *load)
     enum { FEW = 2 }; /* log2 */
     int budget = USES_BUDGET;
     const Layout *l = load->op == OP_LOAD && result(load, 0)->type->rank == 1 &&
-                              is_scattered(s, load)
+                              wishes_is_scattered(s, load)
                           ? beside_product(s, result(load, 0), &budget)
                           : NULL;
     return l && l->n[IN_REG] <= FEW ? l : NULL;
@@ -738,7 +739,7 @@ static const Layout *
 load_wish(Wishes *s, const Op *o)
 {
     const Wish *p = wish(s, arg(o, 0));
-    if (p->layout != &layouts_any && is_scattered(s, o) && !is_row_address(s, o))
+    if (p->layout != &layouts_any && wishes_is_scattered(s, o) && !is_row_address(s, o))
         return p->layout; /* moving pointers costs more than it gives */
     return access_layout(s, o);
 }
@@ -1017,7 +1018,7 @@ wishes_new(Func *f)
     s->log2_warps = log2_of(f->team_warps) + f->log2_ctas;
     s->n_wish = f->n_vals;
     s->wish = NEW_N(a, Wish, f->n_vals);
-    s->vec.a = s->op_layout.a = s->access.a = a;
+    s->vec.a = s->op_layout.a = s->access.a = s->scattered.a = a;
     scan_accesses(s, f->body, false);
     scan_accesses(s, f->body, true);
     look_at(s, f->body);
