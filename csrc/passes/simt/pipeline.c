@@ -456,7 +456,20 @@ all_slots(const Pipe *p)
     return each;
 }
 
-/* Iterations between copy and use, at most stages - 1; 0: no room for two slots. */
+/* Iterations of the loop, if they are known; else at least as many as there may be slots. */
+static int
+known_trips(const Pipe *p)
+{
+    int64_t lb, ub, step;
+    if (!ir_const_as_int(arg(p->loop, 0), &lb) ||
+        !ir_const_as_int(arg(p->loop, 1), &ub) ||
+        !ir_const_as_int(arg(p->loop, 2), &step) || step < 1 || ub <= lb)
+        return MAX_SLOTS;
+    return (int)MIN((ub - lb - 1) / step + 1, MAX_SLOTS);
+}
+
+/* Iterations between copy and use, at most stages - 1, and no more than there are: slots that nobody fills would
+ * leave room for fewer blocks. 0: no room for two slots. */
 static int
 distance(Pipe *p, int stages)
 {
@@ -465,7 +478,7 @@ distance(Pipe *p, int stages)
     room -= p->invariant;
     if (p->behind || ir_attr(p->loop, ATTR_LOOP) & LOOP_MMA_BEHIND)
         room -= 2 * made_bytes(p->body);
-    int ahead = p->is_async ? MIN(stages, MAX_SLOTS) - 1 : 1;
+    int ahead = p->is_async ? MIN(MIN(stages, MAX_SLOTS) - 1, known_trips(p)) : 1;
     while (ahead > 0 && (ahead + 1 + p->behind) * each > room)
         ahead--;
     return ahead;
