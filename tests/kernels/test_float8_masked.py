@@ -46,6 +46,7 @@ def test_pairs_come_as_words() -> None:
     ).asm["ptx"]
     n = code.count("cvt.rn.f16x2.e4m3x2")
     assert n and n == code.count("cvt.u16.u32 h, ")
+    assert ", 65535;" not in code, "which drops what the conversion does not read"
 
 
 @tegula.jit

@@ -158,15 +158,14 @@ ptx_narrow(Ll *l, OpCode op, Elem e, Lv *x)
     }
 }
 
-/* Two float8 in an i16, as two f16. The pair comes as a word: FLOAT8_HALF in ptxas_faults.def,
- * which rows that are masked off would meet. */
+/* Two float8 in the lower half of a word, as two f16; the upper half is no matter. The pair comes as a word:
+ * FLOAT8_HALF in ptxas_faults.def, which rows that are masked off would meet. */
 static Lv
-both_to_f16(Ll *l, Elem e, Lv pair)
+both_to_f16(Ll *l, Elem e, Lv word)
 {
     const char *text =
         e == E_F8E4M3 ? "{.reg .b16 h; cvt.u16.u32 h, $1; cvt.rn.f16x2.e4m3x2 $0, h;}"
                       : "{.reg .b16 h; cvt.u16.u32 h, $1; cvt.rn.f16x2.e5m2x2 $0, h;}";
-    Lv word = LLVMBuildZExt(l->b, pair, l->i32, "");
     return ll_asm(l, l->i32, text, "=r,r", &word, 1, false);
 }
 
@@ -215,7 +214,7 @@ ptx_f8_pair(Ll *l, Elem e, Lv word, int i)
     }
     if (i)
         word = LLVMBuildLShr(l->b, word, ll_i32(l, 16), "");
-    return both_to_f16(l, e, LLVMBuildTrunc(l->b, word, l->i16, ""));
+    return both_to_f16(l, e, word);
 }
 
 static Lv
@@ -223,7 +222,7 @@ ptx_to_float(Ll *l, Elem e, Lv x)
 {
     if ((e != E_F8E4M3 && e != E_F8E5M2) || !ptx_sm_at_least(l, 89))
         return NULL;
-    Lv both = both_to_f16(l, e, LLVMBuildZExt(l->b, x, l->i16, ""));
+    Lv both = both_to_f16(l, e, LLVMBuildZExt(l->b, x, l->i32, ""));
     Lv half = LLVMBuildTrunc(l->b, both, l->i16, "");
     return LLVMBuildFPExt(l->b, LLVMBuildBitCast(l->b, half, l->f16, ""), l->f32, "");
 }
