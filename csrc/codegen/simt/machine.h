@@ -21,6 +21,7 @@ typedef struct Access { /* one load, store or atomic of one thread */
     int align;          /* bytes known, at least 1 */
     Lv pred;            /* memory is not touched where it is false; NULL: always */
     Lv count; /* of an async_copy: bytes (i32) to read, the rest are 0; NULL: all */
+    Lv owner; /* of an async_copy: elsewhere another thread makes it; NULL: everywhere */
     int cache, evict; /* CACHE_*, EVICT_* */
     bool is_volatile;
     const Loc *loc;

@@ -211,6 +211,7 @@ void
 ptx_async_copy(Ll *l, Lv offset, const Access *x)
 {
     Asm a = asm_new(l);
+    asm_predicate(&a, x->owner);
     int to = asm_in(&a, ptx_shared_address(l, offset)), from = asm_in(&a, x->ptr);
     asm_text(&a, "cp.async.%s.shared.global [$%d], [$%d], %d",
              x->bytes == 16 ? "cg" : "ca", to, from, x->bytes);

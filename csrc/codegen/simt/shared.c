@@ -181,7 +181,7 @@ sim_async_copy(Sim *s, const Op *o)
     SimVector vec = common_vector(s, o, l, offset_of);
     const Type *elem = ty_pointee(s->c, t);
     int bytes = ty_bytes(elem) << vec.log2;
-    bool is_async = bytes >= 4 && s->m->has_async(s->l) && !sim_owner(s, l);
+    bool is_async = bytes >= 4 && s->m->has_async(s->l);
     if (!is_async) /* pipeline makes no such copies */
         err_at(s->c, o->loc, TARGET, info(o)->text, s->m->name);
     Place p = place_of(s, o, 1, lane, l, offset_of);
@@ -190,6 +190,7 @@ sim_async_copy(Sim *s, const Op *o)
        *count = o->n_args > 4 ? sim_val(s, arg(o, 4)) : NULL;
     Access a = {.bytes = bytes,
                 .align = bytes,
+                .owner = sim_owner(s, l),
                 .cache = (int)ir_attr(o, ATTR_CACHE),
                 .evict = (int)ir_attr(o, ATTR_EVICT),
                 .loc = o->loc};

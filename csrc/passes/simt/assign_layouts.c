@@ -46,8 +46,9 @@ typedef struct Assign {
     Func *f;
     Comp *c;
     Wishes *wishes;
-    Map made;   /* {Val, Layout} -> Val */
-    Map origin; /* what was made -> the value it was made of */
+    Map made;      /* {Val, Layout} -> Val */
+    Map origin;    /* what was made -> the value it was made of */
+    const Op *dot; /* whose operand is demanded */
 } Assign;
 
 typedef struct MadeKey {
@@ -198,6 +199,87 @@ is_loaded_apart(const Op *o, const Layout *l)
            ty_bits(result(o, 0)->type) / 8 << layout_run(l, dim, MAX_BITS, bit) > 32;
 }
 
+/* Will the pass pipeline look at o, a load of the product's loop? Threads then read its slot in any layout. */
+static bool
+runs_ahead(Assign *s, const Op *o)
+{
+    enum { MIN_BITS = 16 };
+    const Op *loop = o->block->owner;
+    if (s->c->opt.target.sm < 80 || !loop || loop->op != OP_FOR ||
+        o->block != s->dot->block || ir_attr(o, ATTR_VOLATILE))
+        return false;
+    int64_t asked = ir_attr(loop, ATTR_STAGES);
+    return (asked ? asked : s->c->opt.num_stages) > 1 &&
+           ty_bits(result(o, 0)->type) >= MIN_BITS;
+}
+
+/* Are its elements wide enough for copies? */
+static bool
+is_copied(Assign *s, const Op *o)
+{
+    enum { MIN_COPY = 4 };
+    int bit[MAX_BITS], run = 0;
+    const Type *t = result(o, 0)->type;
+    const Layout *l = wishes_of(s->wishes, result(o, 0));
+    for (int dim = 0; dim < t->rank; dim++)
+        run = MAX(run, layout_run(l, dim, MAX_BITS, bit));
+    return runs_ahead(s, o) && ty_bits(t) / 8 << run >= MIN_COPY;
+}
+
+/* Is v, an operand of a product that is wanted in l, computed of copies that nobody else reads? Each thread then reads and computes
+ * what it multiplies. As the loads lie it would read 16 bytes, write 16, wait for the others and read 16. */
+static bool
+is_of_copies(Assign *s, const Val *v, const Layout *l, int *budget, bool *is_any)
+{
+    v = wishing(s, v);
+    const Op *o = v->def;
+    int row_budget = ROW_BUDGET;
+    if (!is_block(v) || wishes_any(s->wishes, v))
+        return true;
+    if (!o || !wishes_of(s->wishes, v))
+        return false;
+    if (o->op == OP_EXPAND || o->op == OP_BROADCAST ||
+        is_cheap_row(s, v, l, &row_budget))
+        return true;
+    if (!ir_has_one_use(v))
+        return false;
+    if (o->op == OP_LOAD)
+        return is_copied(s, o) && (*is_any = true);
+    if (!is_simple(o) || (*budget -= wishes_weight(o)) < 0)
+        return false;
+    for (int i = 0; i < o->n_args; i++)
+        if (!is_of_copies(s, arg(o, i), l, budget, is_any))
+            return false;
+    return true;
+}
+
+/* The layout in which copies bring v, a row of the product's loop that is wanted in l, for others to read; NULL: it
+ * is none. */
+static const Layout *
+copied_row(Assign *s, const Val *v, const Layout *l)
+{
+    enum { MAX_ROW = 1024 };
+    const Op *o = v->def;
+    int budget = ROW_BUDGET;
+    bool is_row = s->dot && o && o->op == OP_LOAD && v->type->rank == 1 &&
+                  ty_numel(v->type) * ty_bits(v->type) / 8 <= MAX_ROW &&
+                  is_cheap_row(s, v, l, &budget);
+    return is_row && runs_ahead(s, o) ? wishes_of_copies(s->wishes, o) : NULL;
+}
+
+/* Threads of several warps may multiply an element, and each would compute it. */
+static bool
+is_made_where_wanted(Assign *s, const Val *v, const Layout *l)
+{
+    int budget = 16;
+    bool is_any = false;
+    for (int i = 0; i < l->n[IN_WARP]; i++)
+        if (!l->basis[IN_WARP][i])
+            budget /= 4;
+    return s->dot && v->def->op != OP_LOAD && is_of_copies(s, v, l, &budget, &is_any) &&
+           is_any;
+}
+
 /* Is it less work to do v's definition again in layout l than to move v? Where the
  * operand is smaller than the result, moving that is less. */
 static bool
@@ -215,7 +297,7 @@ is_remade(Assign *s, const Val *v, const Layout *l)
         return true;
     int spread_budget = WISHES_CHEAP, row_budget = ROW_BUDGET;
     return is_cheap_row(s, v, l, &row_budget) || wishes_is_spread(s->wishes, v) ||
-           is_of_broadcasts(s, v, l, &spread_budget);
+           is_of_broadcasts(s, v, l, &spread_budget) || is_made_where_wanted(s, v, l);
 }
 
 static Val *
@@ -255,7 +337,12 @@ demand(Assign *s, Val *v, const Layout *l)
     Val *r = map_get(&s->made, &k, sizeof k);
     if (r)
         return r;
-    if (is_remade(s, v, l)) {
+    const Layout *copied = copied_row(s, v, l);
+    if (copied && copied != l) {
+        r = demand(s, v, copied);
+        Build b = behind(s, r);
+        r = ir_op1(&b, OP_CONVERT, 1, &r, ty_with_layout(s->c, v->type, l));
+    } else if (is_remade(s, v, l)) {
         r = remake(s, v, l);
     } else {
         assert(v->type->layout);
@@ -371,14 +458,22 @@ share_operand(Assign *s, Op *o, int i, const DotPlan *p)
 }
 
 static void
+demand_operand(Assign *s, Op *dot, int i, const Layout *l)
+{
+    s->dot = dot;
+    demand_arg(s, dot, i, l);
+    s->dot = NULL;
+}
+
+static void
 change_wgmma(Assign *s, Op *o, const DotPlan *p)
 {
     uint8_t shape[MAX_RANK];
     ty_log2_shape(arg(o, 0)->type, shape);
     if (p->is_a_regs)
-        demand_arg(s, o, 0,
-                   layout_wgmma_a(s->c, shape, p->kw, p->log2_warps_m,
-                                  p->log2_warps_n));
+        demand_operand(s, o, 0,
+                       layout_wgmma_a(s->c, shape, p->kw, p->log2_warps_m,
+                                      p->log2_warps_n));
     else
         share_operand(s, o, 0, p);
     share_operand(s, o, 1, p);
@@ -421,9 +516,10 @@ change_dot(Assign *s, Op *o)
         cast_operand(s, o, i, p.operand[i]);
         uint8_t shape[MAX_RANK];
         ty_log2_shape(v->type, shape);
-        demand_arg(s, o, i,
-                   (i ? layout_mma_b : layout_mma_a)(s->c, v->type->rank, shape, p.kw,
-                                                     p.log2_warps_m, p.log2_warps_n));
+        demand_operand(s, o, i,
+                       (i ? layout_mma_b : layout_mma_a)(s->c, v->type->rank, shape,
+                                                         p.kw, p.log2_warps_m,
+                                                         p.log2_warps_n));
     }
 }
 

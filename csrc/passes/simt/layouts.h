@@ -46,5 +46,7 @@ int wishes_weight(const Op *o); /* of an elementwise op; WISHES_CHEAP: too dear 
 /* The layout an op works on its operands in; NULL: as its result. */
 const Layout *wishes_of_op(const Wishes *s, const Op *o);
 const Layout *wishes_default(Wishes *s, const Type *t); /* when there is no reason */
+/* Of a row that copies bring, by as few threads as may be; NULL: it is too narrow for copies. */
+const Layout *wishes_of_copies(Wishes *s, const Op *load);
 
 #endif

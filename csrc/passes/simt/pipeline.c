@@ -175,7 +175,7 @@ feeds_mma(Func *f, const Val *v, int depth)
     return false;
 }
 
-/* Does each element stand with one thread only? Else copies would race. */
+/* Does each element stand with one thread only? */
 static bool
 has_one_owner(const Layout *l)
 {
@@ -184,6 +184,17 @@ has_one_owner(const Layout *l)
             if (!l->basis[in][i])
                 return false;
     return layout_is_injective(l);
+}
+
+/* Is it a row that moves to other threads? One thread copies an element. */
+static bool
+is_moved_row(const Op *load)
+{
+    const Type *t = result(load, 0)->type;
+    const Use *u = result(load, 0)->uses;
+    while (u && u->user->op != OP_CONVERT)
+        u = u->next;
+    return u && t->rank == 1 && ty_numel(t) * ty_bits(t) / 8 <= ALIGN;
 }
 
 static int64_t
@@ -201,7 +212,7 @@ misfit(Pipe *p, Op *o, Stream *s)
         return "it is volatile";
     if (!t->rank || t->is_ptr)
         return "copies are of blocks of numbers";
-    if (!has_one_owner(t->layout))
+    if (!has_one_owner(t->layout) && !is_moved_row(o))
         return "several threads hold the same element";
     int dim = facts_fastest_dim(p->facts, o), bit[MAX_BITS],
         elem = elem_info[t->elem].bytes;
@@ -328,7 +339,7 @@ carried_words(Pipe *p, const Op *o, Map *slice)
         (o->n_args > 2 && !ir_is_zero(arg(o, 2))) ||
         !pipeline_may_overtake(p->f, p->loop, o) || feeds_dot(result(o, 0), 0))
         return 0;
-    bool is_copied = t->rank && has_one_owner(t->layout);
+    bool is_copied = t->rank && (has_one_owner(t->layout) || is_moved_row(o));
     if (!(is_computed_from(p, o) ? !is_copied : meets_product(result(o, 0), 0)))
         return 0;
     bool *carried = NEW_N(p->c->arena, bool, p->body->n_args);

@@ -98,6 +98,21 @@ wishes_default(Wishes *s, const Type *t)
     return blocked(s, t, t->rank - 1, 2);
 }
 
+const Layout *
+wishes_of_copies(Wishes *s, const Op *load)
+{
+    enum { MIN_COPY = 4 };
+    const Type *t = result(load, 0)->type;
+    uint8_t shape[MAX_RANK];
+    int bytes = elem_info[t->elem].bytes,
+        vec = facts_access_log2(s->facts, load, 0, MAX_VEC_BYTES);
+    if (t->rank != 1 || bytes << vec < MIN_COPY)
+        return NULL;
+    ty_log2_shape(t, shape);
+    return layout_dedup_regs(s->c, layout_blocked(s->c, 1, shape, (int[]){1 << vec},
+                                                  s->log2_warps, (int[]){0}));
+}
+
 /* A block that is read out of shared memory as it lies in its tensor. */
 static const Layout *
 lines_of(Wishes *s, const Val *v)

@@ -1,0 +1,55 @@
+"""Products in configurations that few try: a left operand that threads compute of what
+copies bring, few warps, large tiles."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import simulated
+from test_roles import whole_numbers
+
+import tegula
+import tegula.language as tl
+
+pytestmark = pytest.mark.usefixtures("ptxsim")
+
+
+@tegula.jit
+def scaled(
+    a_ptr, s_ptr, b_ptr, c_ptr, N, K, BY: tl.constexpr,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
+    m = tl.program_id(0) * BM + tl.arange(0, BM)
+    n = tl.program_id(1) * BN + tl.arange(0, BN)
+    k = tl.arange(0, BK)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for at in range(0, K, BK):
+        a = tl.load(a_ptr + m[:, None] * K + (at + k)[None, :])
+        if BY == "columns":
+            s = tl.load(s_ptr + at + k)[None, :]
+        elif BY == "rows":
+            s = tl.load(s_ptr + m)[:, None]
+        else:
+            s = 0.5
+        b = tl.load(b_ptr + (at + k)[:, None] * N + n[None, :])
+        acc = tl.dot((a * s).to(tl.float16), b, acc)
+    tl.store(c_ptr + m[:, None] * N + n[None, :], acc)
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+@pytest.mark.parametrize("kind", [np.float16, np.float32])
+@pytest.mark.parametrize("by", ["rows", "columns", "a number"])
+@pytest.mark.parametrize("warps", [1, 2, 4])
+def test_where_it_is_multiplied(target, kind, by, warps):
+    m, n, k = 64, 64, 256
+    a, b = whole_numbers(1, m, k).astype(kind), whole_numbers(2, k, n)
+    s = np.random.default_rng(3).choice(np.array([0.5, 1, 2], kind), max(m, k))
+    there = [simulated.put(x, target) for x in (a, s, b)]
+    c = simulated.put(np.full((m, n), np.nan, np.float32), target)
+    run = scaled[(1, 1)](
+        *there, c, n, k, by, BM=64, BN=64, BK=64, num_warps=warps, num_stages=3
+    )
+    scale = {"rows": s[:m, None], "columns": s[None, :k]}.get(by, np.array(0.5, kind))
+    np.testing.assert_array_equal(c.numpy(), (a * scale).astype(np.float64) @ b)
+    loop = run.asm["simt"].split(" = for ")[1].split(" yield ")[0]
+    assert "async_copy" in loop and "convert_layout" not in loop
