@@ -257,7 +257,7 @@ bool has_stage(const Op *o);
 bool may_have_stage(const Op *o);
 /* Why a TILE_LOAD or a TILE_STORE is not made by such copies; NULL: it is. Asks facts. instead: the
  * access that it takes the place of, or NULL. */
-const char *tile_refusal(const Func *f, FactTable *t, const Op *o, const Op *instead);
+const char *tile_refusal(Func *f, FactTable *t, const Op *o, const Op *instead);
 /* Does a LOAD give the same before all that the function writes and waits for? */
 bool may_load_early(const Func *f, const Op *load);
 
@@ -279,6 +279,8 @@ typedef struct RolesPlan {
     int producers, regs, producer_regs;
 } RolesPlan;
 RolesPlan roles_plan(Func *f);
+/* Do all uses of v, under whatever indices, read it as products of warpgroups do? */
+bool is_read_by_groups(Func *f, const Val *v);
 /* Is this a MAP_LOAD of what products of warpgroups read where it comes to lie? */
 bool roles_bring(Func *f, const Op *o);
 /* Bytes of what such a load brings: of its place in a slot. */

@@ -147,7 +147,8 @@ comes_from_load(const Val *v)
 {
     for (int i = 0; v->def && i < MAX_STEPS; i++) {
         const Op *o = v->def;
-        if (o->op == OP_LOAD || o->op == OP_MAP_LOAD || o->op == OP_SHARED_LOAD)
+        if (o->op == OP_LOAD || o->op == OP_TILE_LOAD || o->op == OP_MAP_LOAD ||
+            o->op == OP_SHARED_LOAD)
             return true;
         if (o->op != OP_TRANS && o->op != OP_CONVERT)
             return false;
@@ -163,7 +164,7 @@ runs_along(FactTable *t, const Val *v, int dim)
 {
     for (int i = 0; v->def && i < MAX_STEPS; i++) {
         const Op *o = v->def;
-        if (o->op == OP_LOAD || o->op == OP_MAP_LOAD)
+        if (o->op == OP_LOAD || o->op == OP_TILE_LOAD || o->op == OP_MAP_LOAD)
             return dim == (o->op == OP_LOAD ? facts_fastest_dim(t, o)
                                             : result(o, 0)->type->rank - 1);
         if (o->op != OP_TRANS && o->op != OP_CONVERT)

@@ -98,15 +98,14 @@ is_operand(const Op *o, const Val *v, int i)
     return i < o->n_args && arg(o, i) == v;
 }
 
-/* Do all uses of v, under whatever indices, read it as products of warpgroups do? */
-static bool
-feeds_groups(Func *f, const Val *v)
+bool
+is_read_by_groups(Func *f, const Val *v)
 {
     for (const Use *u = v->uses; u; u = u->next) {
         const Op *o = u->user;
         DotPlan p = {0};
         if (o->op == OP_TRANS || o->op == OP_TO_SHARED) {
-            if (!feeds_groups(f, result(o, 0)))
+            if (!is_read_by_groups(f, result(o, 0)))
                 return false;
             continue;
         }
@@ -122,7 +121,7 @@ roles_bring(Func *f, const Op *o)
 {
     const Type *t = o->n_results ? result(o, 0)->type : NULL;
     WgmmaOperand w;
-    if (o->op != OP_MAP_LOAD || t->rank != 2 || !feeds_groups(f, result(o, 0)))
+    if (o->op != OP_MAP_LOAD || t->rank != 2 || !is_read_by_groups(f, result(o, 0)))
         return false;
     TileForm form = tile_form(o);
     int bytes = elem_info[t->elem].bytes;

@@ -18,7 +18,7 @@ enum {
     LINE = 128,
     CHUNK = 16,
     LINES = 8,      /* of a swizzle's period, which a box begins with */
-    MAX_WORDS = 64, /* of a block in a thread: more are loops over chunks */
+    MAX_WORDS = 64, /* of a block that threads hold: more are loops over chunks */
 };
 
 /* ---- form ------------------------------------------------------------------------------- */
@@ -260,7 +260,7 @@ begins_at_a_chunk(FactTable *t, const Window *w)
 }
 
 static const char *
-refused_block(const Func *f, const Op *o)
+refused_block(Func *f, const Op *o, const Op *instead)
 {
     const Type *t = tile_block(o);
     int bytes = elem_info[t->elem].bytes;
@@ -272,17 +272,19 @@ refused_block(const Func *f, const Op *o)
             return "a side of its block is no power of two";
     if (ir_attr(o, ATTR_PADDING) == PAD_NAN && bytes == 1)
         return "copies of tensors fill no float8 with NaN";
-    if (ty_numel(t) * bytes > 4 * MAX_WORDS * threads ||
+    const Op *read = instead ? instead : o; /* who has the uses */
+    bool is_held = !o->n_results || !is_read_by_groups(f, result(read, 0));
+    if ((is_held && ty_numel(t) * bytes > 4 * MAX_WORDS * threads) ||
         tile_form(o).n_boxes > MAX_BOXES)
         return "its block is too large";
     return NULL;
 }
 
 const char *
-tile_refusal(const Func *f, FactTable *t, const Op *o, const Op *instead)
+tile_refusal(Func *f, FactTable *t, const Op *o, const Op *instead)
 {
     Window w = ir_tile(o);
-    const char *why = refused_block(f, o);
+    const char *why = refused_block(f, o, instead);
     if (!why && meets_others(f, o, instead))
         why = "its tensor is accessed in another way, too";
     if (!why && !begins_at_a_chunk(t, &w))

@@ -53,3 +53,30 @@ def test_where_it_is_multiplied(target, kind, by, warps):
     np.testing.assert_array_equal(c.numpy(), (a * scale).astype(np.float64) @ b)
     loop = run.asm["simt"].split(" = for ")[1].split(" yield ")[0]
     assert "async_copy" in loop and "convert_layout" not in loop
+
+
+@tegula.jit
+def product(
+    a_ptr, b_ptr, c_ptr, N, K,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
+    m = tl.program_id(0) * BM + tl.arange(0, BM)
+    n = tl.program_id(1) * BN + tl.arange(0, BN)
+    k = tl.arange(0, BK)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for at in range(0, K, BK):
+        a = tl.load(a_ptr + m[:, None] * K + (at + k)[None, :])
+        b = tl.load(b_ptr + (at + k)[:, None] * N + n[None, :])
+        acc = tl.dot(a, b, acc)
+    tl.store(c_ptr + m[:, None] * N + n[None, :], acc)
+
+
+SIGNATURE = "*fp16:16", "*fp16:16", "*fp32:16", "i32:16", "i32:16"
+
+
+def test_tiles_that_no_thread_holds_may_be_large():
+    """128 words of a thread, were it to hold them, come by a copy of a tensor."""
+    c = product.compile(
+        *SIGNATURE, target="cuda:sm_90a", BM=16, BN=256, BK=128, num_warps=4
+    )
+    assert "level 3" in c.report
