@@ -74,6 +74,19 @@ def product(
 SIGNATURE = "*fp16:16", "*fp16:16", "*fp32:16", "i32:16", "i32:16"
 
 
+@pytest.mark.parametrize(
+    ("bm", "bn", "warps", "got"),
+    [(64, 64, 1, 4), (128, 128, 2, 4), (32, 128, 1, 4), (64, 64, 2, 4), (32, 64, 2, 2)],
+)
+def test_many_accumulators_get_a_warpgroup(bm, bn, warps, got):
+    options = {"BM": bm, "BN": bn, "BK": 64, "num_warps": warps}
+    c = product.compile(*SIGNATURE, target="cuda:sm_90a", **options)
+    assert c.metadata.num_warps == got
+    assert ("level 3" in c.report) == (got == 4)
+    kept = product.compile(*SIGNATURE, target="cuda:sm_90a", abi="plain", **options)
+    assert kept.metadata.num_warps == warps
+
+
 def test_tiles_that_no_thread_holds_may_be_large():
     """128 words of a thread, were it to hold them, come by a copy of a tensor."""
     c = product.compile(

@@ -1,4 +1,4 @@
-/* widen_team: products of many accumulators get twice the warps that the user asked for.
+/* widen_team: products of many accumulators get more warps than the user asked for.
  *
  *     num_warps=4     dot f32[128, 128], dot f32[128, 64]: 192 words of a thread's 255
  *     8 warps         96 words
@@ -10,6 +10,14 @@
  * TFLOP/s, by eight at 468; 128 x 128 x 64 of a product alone has 763 by four and 758 by eight. Sums that threads
  * add to themselves (float8 with scales of blocks) are in registers beside the accumulator.
  *
+ *     num_warps=2     dot f32[128, 128]: 256 words of a thread's 255
+ *     4 warps         128 words
+ *
+ * Fewer warps than a warpgroup have no wgmma. Where a sum takes half of their registers they are four: 2048^3 in
+ * bf16 by 128x128x64 and 2 warps took 238 us on an H100 and takes 30 by four, 64x64x64 of tf32x3 by one warp
+ * 163 and 47. Where it takes a quarter they are four if each product fills a warpgroup: 64x64x64 by 2 warps 54 and
+ * 51, with sums of K in four parts 50 and 34. Less than that runs no faster: 32x64x64 by 2 warps 83 and 90.
+ *
  * Rule 1: how many warps run a program shows in nothing but time: assembly that has effects or
  *         reads a thread's number, and a kernel that launchers start who know what was asked for
  *         (abi=plain), keep that. Others read how many there are (Binary.num_warps).
@@ -18,7 +26,7 @@
  */
 #include "passes/passes.h"
 
-enum { MANY_WORDS = 128, ROWS = 64 };
+enum { MANY_WORDS = 128, SOME_WORDS = 64, ROWS = 64, COLUMNS = 16 };
 
 /* Pure assembly knows its elements alone, unless it reads what differs between warps. */
 static bool
@@ -58,17 +66,60 @@ has_many_words(const Func *f)
            (words == MANY_WORDS && has_chained_dot(f->body));
 }
 
+/* Has each product work for four warps? */
+static bool
+has_work(const Func *f)
+{
+    EACH_OP(o, f->body) {
+        const Type *t = o->op == OP_DOT ? result(o, 0)->type : NULL;
+        if (t && t->shape[0] * t->shape[1] < ROWS * COLUMNS)
+            return false;
+    }
+    return true;
+}
+
+/* Does each product fill a warpgroup, perhaps turned (swap_dots)? */
+static bool
+fills_groups(Func *f)
+{
+    EACH_OP(o, f->body) {
+        DotPlan p = {0};
+        const Type *t = o->op == OP_DOT ? result(o, 0)->type : NULL;
+        if (t && hopper_dot(f, o, &p) &&
+            (t->shape[1] < ROWS || t->shape[0] >= ROWS || !comes_from_load(arg(o, 0)) ||
+             !comes_from_load(arg(o, 1))))
+            return false;
+    }
+    return true;
+}
+
+/* A warpgroup for fewer warps, else two for one. */
+static int
+wider(Func *f)
+{
+    int rows = 0, is_few = f->team_warps < WARPGROUP;
+    if (f->team_warps > WARPGROUP || f->c->opt.maxnreg || f->c->opt.num_ctas > 1 ||
+        !may_widen(f->body, &rows))
+        return 0;
+    if (is_few)
+        return acc_words(f->body) >= SOME_WORDS && has_work(f) ? WARPGROUP : 0;
+    return has_many_words(f) && rows >= 2 * ROWS ? 2 * WARPGROUP : 0;
+}
+
 void
 pass_widen_team(Func *f)
 {
-    int rows = 0;
-    if (f->team_warps != WARPGROUP || f->c->opt.maxnreg || f->c->opt.num_ctas > 1 ||
-        !has_many_words(f) || !may_widen(f->body, &rows) || rows < 2 * ROWS)
+    int asked = f->team_warps, warps = wider(f);
+    bool is_some = asked < WARPGROUP && acc_words(f->body) < MANY_WORDS;
+    if (!warps || (is_some && has_chained_dot(f->body)))
         return;
-    f->team_warps = 2 * WARPGROUP;
+    f->team_warps = warps;
     HopperPlan plan = hopper_plan(f);
-    if (plan.level < 2 || plan.is_plain)
-        f->team_warps = WARPGROUP;
+    if (plan.level < 2 || plan.is_plain || (is_some && !fills_groups(f)))
+        f->team_warps = asked;
     else
-        ir_report(f, f->loc, "warps", "8, not 4: accumulators leave too few registers");
+        ir_report(f, f->loc, "warps",
+                  str_printf(f->c->arena,
+                             "%d, not %d: accumulators leave too few registers", warps,
+                             asked));
 }
