@@ -93,3 +93,12 @@ def test_tiles_that_no_thread_holds_may_be_large():
         *SIGNATURE, target="cuda:sm_90a", BM=16, BN=256, BK=128, num_warps=4
     )
     assert "level 3" in c.report
+
+
+def test_slots_leave_room_for_a_second_block():
+    """Where programs are dealt by the hardware: four slots would leave none."""
+    c = product.compile(
+        *SIGNATURE, target="cuda:sm_90a", BM=64, BN=64, BK=128, num_warps=4
+    )
+    assert "num_blocks" not in c.asm["simt"]
+    assert "smem<3 x f16[64, 128]>" in c.asm["simt"]

@@ -338,6 +338,14 @@ slots_asked(const Rings *w, const Ring *r)
     return hopper_plan(w->f).slots;
 }
 
+/* One on its way, one being read, and one that an open product may still read. */
+static int
+slots_of_two_blocks(const Rings *w, const Ring *r)
+{
+    (void)w, (void)r;
+    return OPEN_SLOTS - 1;
+}
+
 static int
 slots_least(const Rings *w, const Ring *r)
 {
@@ -377,10 +385,33 @@ is_chained(const Func *f)
     return has_chained_dot(f->body);
 }
 
+/* Are products as long as the copies of what they read? Else what counts is how much is on its way. */
+static bool
+are_dense(const Rings *w)
+{
+    enum { BYTES = 128 }; /* a clock */
+    for (int i = 0; i < w->ring.n; i++) {
+        const Ring *r = w->ring.at[i];
+        if (r->bytes > BYTES * product_clocks(r->like->b))
+            return false;
+    }
+    return true;
+}
+
+/* Does a block run the launch's programs in turn (persist)? Its warps that bring tiles go on with the next one's
+ * while others store. */
+static bool
+takes_turns(const Func *f)
+{
+    return ir_has_op(f->body, OP_NUM_BLOCKS);
+}
+
 /* Time decides, and room; num_stages is for copies of all threads. Blocks that are resident together
  * hide each other's waits, so the slots that each needs are enough (of chained products the least): where two fit, and the launch has as many, they get no more. 64x128x64 by one warpgroup on an
  * H200: of 2048^3 4 slots (2 blocks) 525 TFLOP/s, 6 (1 block) 461; of 1024^3, 128 programs, 4 slots 204 and
- * 9 243. */
+ * 9 243. Where the hardware deals programs, a second block begins while the first one stores, and three slots that
+ * leave room for it are enough: 4096x4096x1024 by 64x64x128 on an H100 128 us with one, 111 with two. 16x256x64, whose
+ * copies take longer than its products, 86 and 98. */
 static void
 deal_slots(Rings *w)
 {
@@ -394,6 +425,12 @@ deal_slots(Rings *w)
     deal(w, slots_needed);
     if (is_pair && blocks_of(w, others) < 2)
         deal(w, slots_least);
+    else if (!is_alone && !is_pair && !takes_turns(f) && are_dense(w) &&
+             blocks_of(w, others) < 2) {
+        deal(w, slots_of_two_blocks);
+        if (blocks_of(w, others) < 2)
+            deal(w, slots_needed);
+    }
     if (hopper_plan(f).slots) {
         deal(w, slots_asked);
     } else if (is_alone || !hopper_holds_fewer(f, 1, blocks_of(w, others))) {
