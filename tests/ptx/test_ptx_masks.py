@@ -109,6 +109,39 @@ def test_a_few_registers_too_many_are_asked_back(
     assert f"a few too many for {blocks} blocks" in kernel.report
 
 
+@tegula.jit
+def loss(x_ptr, label_ptr, y_ptr, N: tl.constexpr, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    label = tl.load(label_ptr + row)
+    cols = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + row * N + cols, mask=cols < N, other=-float("inf"))
+    x = x.to(tl.float32)
+    peak = tl.max(x, axis=0)
+    others = tl.where(cols == label, 0.0, tl.exp(x - peak))
+    tl.store(y_ptr + row, peak + tl.log(tl.sum(others, axis=0)))
+
+
+def shared_row(n: int) -> tegula.CompiledKernel:
+    types = "*bf16:16", "*i32:16", "*fp32:16"
+    options = {"num_warps": 16, "target": "cuda:sm_90a"}
+    return loss.compile(*types, N=n, BLOCK=65536, **options)
+
+
+def test_blocks_that_share_a_row_load_what_it_has() -> None:
+    """Of 64 columns of a thread of a cluster 14 are behind the row's end in every block."""
+    ptx = shared_row(50257).asm["ptx"]
+    assert ".reqnctapercluster 2" in ptx
+    assert masks(ptx) < 8
+
+
+@pytest.mark.skipif(not PTXAS, reason="needs ptxas")
+def test_a_block_that_is_alone_gives_more_registers_back() -> None:
+    """For a second block on a multiprocessor a fifth of the registers, and a few words spilled."""
+    kernel = shared_row(50257)
+    assert kernel.n_regs <= 64
+    assert ".minnctapersm 2" in kernel.asm["ptx"]
+
+
 @pytest.mark.parametrize(("m", "n", "warps"), [(2, 128, 1), (4, 256, 4), (8, 128, 4)])
 def test_columns_of_a_thread_share_an_address(m: int, n: int, warps: int) -> None:
     """The loop has one product for the address of a column; others are a distance away."""

@@ -132,6 +132,8 @@ ptx_thread_id(Ll *l)
     if (!l->log2_ctas)
         return tid;
     Lv rank = special_register(l, "cluster.ctarank");
+    /* LLVM does not know how far it goes, and so not which masks are off throughout */
+    rank = LLVMBuildAnd(l->b, rank, ll_i32(l, (1 << l->log2_ctas) - 1), "");
     rank = LLVMBuildMul(l->b, rank, ll_i32(l, 32 * l->c->opt.num_warps), "");
     return LLVMBuildAdd(l->b, tid, rank, "");
 }
