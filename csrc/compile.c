@@ -118,22 +118,25 @@ dump_emitted(Comp *c, const Binary *out)
  *
  * Where it chose itself it may have taken some too many for one block more: a norm with dropout of 4096 bf16 by
  * 8 warps runs at 2600 GB/s with 70 registers and at 2777 with 64, a scan of 16 rows of 256 by 8 warps at 1606 with
- * 134, alone on a multiprocessor, and at 2029 with 128 and 8 bytes spilled (H100). */
+ * 134, alone on a multiprocessor, and at 2029 with 128 and 8 bytes spilled (H100). A block that is alone loads nothing
+ * while its warps wait for each other, so it gives a fifth for a second one, and spills 8 words. */
 static void
 deal_again(Func *f, Binary *out)
 {
-    enum { FEW_SPILLED = 16, FEW_BLOCKS = 3, MANY_THREADS = 1024 };
+    enum { FEW_SPILLED = 16, SPILLED_ALONE = 64, FEW_BLOCKS = 3, MANY_THREADS = 1024 };
+    enum { ALONE = 5, BESIDE = 8 }; /* parts of registers that are too many */
     Comp *c = f->c;
     int warps = block_warps(f), regs = out->n_regs, spilled = out->n_spills, n = 0;
     if (regs <= 0 || c->opt.maxnreg || acc_words(f->body))
         return;
     if (!f->min_blocks) {
-        n = hopper_blocks_of(f, warps, regs - regs / 8, ir_shared_bytes(f));
         int fit = hopper_blocks_of(f, warps, regs, ir_shared_bytes(f));
+        int fewer = regs - regs / (fit == 1 ? ALONE : BESIDE);
+        n = hopper_blocks_of(f, warps, fewer, ir_shared_bytes(f));
         if (n == fit || fit > FEW_BLOCKS || fit * 32 * warps > MANY_THREADS)
             return;
         n = fit + 1;
-        spilled = fit == 1 ? FEW_SPILLED : spilled;
+        spilled = fit == 1 ? SPILLED_ALONE : spilled;
     } else if (spilled-- <= FEW_SPILLED) {
         return;
     }
