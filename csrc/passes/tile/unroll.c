@@ -14,7 +14,9 @@
  *
  * Loops of the second kind have constant bounds, or bounds a constant apart as those of a group of heads, no loop or
  * dot inside and no hint of the user's. Their loads are on their way together then; a small `if` between them (Welford's
- * first step) is computed on both sides, since loads do not pass a branch. So may sums have any
+ * first step) is computed on both sides, since loads do not pass a branch. So is one of a few cheap ops outside of
+ * loops, which gives a block: threads would hold all of the block at the branch, and a loss of 65536 bf16 by 32 warps
+ * spilled. So may sums have any
  * bounds, where the launch has too few programs to fill memory's queue by one iteration each; the
  * rest keeps {unroll=1}, for which no assembler copies it.
  *
@@ -29,6 +31,7 @@ enum {
     FEW_OPS = 160,   /* of all copies */
     IN_FLIGHT = 64,  /* bytes of loads that a thread had better have on their way */
     SIMPLE_OPS = 24, /* of an `if` that is better computed on both sides */
+    CHEAP_OPS = 8,   /* the same, outside of loops, where no load waits for it */
 };
 
 static int
@@ -328,24 +331,49 @@ unroll(Op *o)
         ir_set_arg(o, 3 + i, result(n, i));
 }
 
+/* Outside of loops: does o give blocks that take a few cheap ops? */
+static bool
+is_cheap_choice(const Op *o)
+{
+    int n = 0, n_blocks = 0;
+    if (o->block->owner)
+        return false;
+    for (int i = 0; i < o->n_results; i++)
+        n_blocks += result(o, i)->type->rank > 0;
+    EACH_OP(p, (Block *)o->regions[0])
+        n += gpu_element_cost(p);
+    if (o->n_regions > 1)
+        EACH_OP(p, (Block *)o->regions[1])
+            n += gpu_element_cost(p);
+    return n_blocks && n <= CHEAP_OPS;
+}
+
+static void
+unroll_loop(Op *o, bool is_gpu)
+{
+    int64_t ub;
+    int n = is_gpu && !ir_attr(o, ATTR_UNROLL) ? wanted_copies(o) : 0;
+    if (n > 1) {
+        flatten_all(o->regions[0]);
+        ir_set_attr(o, ATTR_UNROLL, n);
+    }
+    if (ir_attr(o, ATTR_UNROLL))
+        unroll(o);
+    if (n > 1 && !ir_const_as_int(arg(o, 1), &ub))
+        ir_set_attr(o, ATTR_UNROLL, 1); /* the rest stays rolled */
+}
+
 static void
 unroll_block(Block *b, bool is_gpu)
 {
-    for (Op *o = b->first; o; o = o->next) {
+    for (Op *o = b->first, *next; o; o = next) {
+        next = o->next;
         for (int r = 0; r < o->n_regions; r++)
             unroll_block(o->regions[r], is_gpu);
-        if (o->op != OP_FOR)
-            continue;
-        int64_t ub;
-        int n = is_gpu && !ir_attr(o, ATTR_UNROLL) ? wanted_copies(o) : 0;
-        if (n > 1) {
-            flatten_all(o->regions[0]);
-            ir_set_attr(o, ATTR_UNROLL, n);
-        }
-        if (ir_attr(o, ATTR_UNROLL))
-            unroll(o);
-        if (n > 1 && !ir_const_as_int(arg(o, 1), &ub))
-            ir_set_attr(o, ATTR_UNROLL, 1); /* the rest stays rolled */
+        if (o->op == OP_IF && is_gpu && is_cheap_choice(o))
+            flatten(o);
+        else if (o->op == OP_FOR)
+            unroll_loop(o, is_gpu);
     }
 }
 
