@@ -350,6 +350,8 @@ int64_t most_sum_words(const Func *f);
 /* ... of all, where elementwise ops are computed piece by piece, as the assembler has them;
  * inside of one loop (NULL: anywhere). */
 int64_t scheduled_words(const Func *f, const Op *loop);
+/* ... anywhere, where loads wait for their pieces, too. */
+int64_t least_words(const Func *f);
 /* Registers of a thread for what the block and the regions in it load, and *bytes in flight; words for the
  * addresses of what they access, with which nothing spills. */
 int64_t loaded_words(const Block *b, int64_t *bytes);

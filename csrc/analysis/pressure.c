@@ -90,6 +90,7 @@ loop_pressure(const Op *loop)
 
 /* ---- the whole function ------------------------------------------------------------- */
 
+enum { IN_TEXT = 1, OF_SUMS = 2, LOADS_TOO = 4 };
 enum { SUM_BUDGET = 256 }; /* ops looked at to see that a value is of a product */
 
 /* Places count the ops of the text; control flow has one at its beginning and its end. */
@@ -100,6 +101,7 @@ typedef struct Lives {
     bool *is_free;    /* by id: takes no registers of its own */
     bool *is_sum;     /* by id: of products, the only ones that count; NULL: all do */
     bool is_text;     /* ops run in the order of the text, not of the assembler */
+    bool is_least;    /* loads are pieces, too */
     int *cuts;        /* by id: ops in front of the value that take all of a block */
     bool *is_whole;   /* by id: such an op stands in front of one of its users, too */
     int *piecewise;   /* by id: until when pieces of it may have to be computed */
@@ -228,8 +230,8 @@ live_block(Lives *l, const Block *b)
 static bool
 is_piecewise(const Lives *l, const Val *v)
 {
-    return !l->is_text && v->def && op_has(v->def, OPF_ELEM) && !l->is_whole[v->id] &&
-           !l->is_free[v->id];
+    return !l->is_text && v->def && !l->is_whole[v->id] && !l->is_free[v->id] &&
+           (op_has(v->def, OPF_ELEM) || (l->is_least && v->def->op == OP_LOAD));
 }
 
 /* What pieces are made of lives until the last of them is computed. */
@@ -272,15 +274,16 @@ note_life(const Lives *l, const Val *v, int64_t *change)
 }
 
 static int64_t
-live_words(const Func *f, const Op *loop, bool is_text, bool of_sums)
+live_words(const Func *f, const Op *loop, unsigned how)
 {
     Arena *a = f->c->arena;
     int n = 0;
     EACH_OP(o, f->body)
         n += 2;
     Lives l = {.f = f,
-               .is_text = is_text,
-               .is_sum = of_sums ? NEW_N(a, bool, f->n_vals) : NULL,
+               .is_text = how & IN_TEXT,
+               .is_least = how & LOADS_TOO,
+               .is_sum = how & OF_SUMS ? NEW_N(a, bool, f->n_vals) : NULL,
                .around = loop,
                .end = n + 1,
                .from = NEW_N(a, int, f->n_vals),
@@ -307,19 +310,25 @@ live_words(const Func *f, const Op *loop, bool is_text, bool of_sums)
 int64_t
 most_live_words(const Func *f)
 {
-    return live_words(f, NULL, true, false);
+    return live_words(f, NULL, IN_TEXT);
 }
 
 int64_t
 scheduled_words(const Func *f, const Op *loop)
 {
-    return live_words(f, loop, false, false);
+    return live_words(f, loop, 0);
+}
+
+int64_t
+least_words(const Func *f)
+{
+    return live_words(f, NULL, LOADS_TOO);
 }
 
 int64_t
 most_sum_words(const Func *f)
 {
-    return live_words(f, NULL, true, true);
+    return live_words(f, NULL, IN_TEXT | OF_SUMS);
 }
 
 int64_t

@@ -19,6 +19,10 @@
  * code it would take ptxas minutes to spill:
  *
  *     func @f(..) {    =>    func @f(..) chunks 32 {
+ *
+ * Not where it carries few words and the rest is loaded and computed piece by piece, as the assembler has it:
+ * sums of a divergence by 4096 and one warp, which a loop carries, are 128 registers, and took 3.5 times as long as
+ * Triton's from local memory (H100).
  */
 #include "passes/simt/chunk.h"
 #include "passes/simt/layouts.h"
@@ -26,6 +30,7 @@
 enum {
     CUT_WORDS = 240,    /* of a thread's 255 registers: from here on some would spill */
     MAX_WORDS = 1 << 9, /* from here on: see codegen/simt/README.md */
+    MOST_LEAST = 320,   /* piece by piece: a few spill, all would lie in local memory */
     MAX_DOT_WORDS = 1 << 10,     /* the same of what has products: accumulators stay */
     MAX_STRAIGHT_CODE = 1 << 17, /* sorts: few words live, and thousands are made */
     MIN_CHUNK_BITS = 3,
@@ -183,7 +188,9 @@ pass_chunk(Func *f)
             return;
         have_parted(f, &parts);
     }
-    if (words >= (has_acc ? MAX_DOT_WORDS : MAX_WORDS) ||
+    bool is_much = words >= (has_acc ? MAX_DOT_WORDS : MAX_WORDS);
+    if ((is_much &&
+         (has_acc || words > 2 * MAX_WORDS || least_words(f) > MOST_LEAST)) ||
         kernel_code_size(f) >= (has_acc ? MAX_CODE : MAX_STRAIGHT_CODE)) {
         have_whole(f, &parts);
         f->chunk_bits = bits_for(count_big(f->body));
