@@ -181,6 +181,8 @@ typedef struct Same {
 void need_same(Same *s, const Val *v);
 /* What decides how often the ops of block b run. */
 void need_same_around(Same *s, const Block *b);
+/* Do all programs load the same, as weights of a norm? One that came before has brought it to L2, mostly to L1. */
+bool is_common_load(const Op *o);
 /* Are the rows of a map's tensor not known to begin at lines of L2? Of a launch's numbers a factor
  * of 16 is the most that is ever known, and sizes that have it mostly have more. */
 bool map_splits_lines(FactTable *facts, const Op *map);

@@ -51,6 +51,14 @@ need_same_around(Same *s, const Block *b)
 }
 
 bool
+is_common_load(const Op *o)
+{
+    Same s = {.seen = {.a = o->block->func->c->arena}};
+    need_same(&s, arg(o, 0));
+    return !s.differs;
+}
+
+bool
 map_splits_lines(FactTable *facts, const Op *map)
 {
     enum { LINE = 128, MOST_KNOWN = 4 };

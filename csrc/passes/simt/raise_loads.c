@@ -16,6 +16,7 @@
  * Rule 3: without products a block has fewer than four warps, or four and a loop. Of others, other blocks load, and what is
  *         counted is more than the assembler takes where values follow one another: a layer norm by 8 warps has 61
  *         registers, and 104 with the weights ahead of its sums, so two blocks and not four.
+ * Rule 4: without products what all programs load stays where it is: it is in L1 or L2, and would take registers.
  */
 #include "passes/passes.h"
 
@@ -88,27 +89,28 @@ raise(Func *f, Op *load, int64_t room, int *tries)
 
 /* Rule 3. */
 static bool
-may_wait_long(Func *f)
+may_wait_long(const Func *f, bool has_dot)
 {
     bool has_loop = false;
-    EACH_OP(o, f->body) {
-        if (o->op == OP_DOT || o->op == OP_MMA_START)
-            return true;
+    EACH_OP(o, f->body)
         has_loop |= o->op == OP_FOR || o->op == OP_WHILE;
-    }
-    return f->team_warps < WARPGROUP + has_loop;
+    return has_dot || f->team_warps < WARPGROUP + has_loop;
 }
 
 void
 pass_raise_loads(Func *f)
 {
     int tries = 0;
+    bool has_dot = false;
+    EACH_OP(o, f->body)
+        has_dot |= o->op == OP_DOT || o->op == OP_MMA_START;
     int64_t room = MAX(most_live_words(f), ALWAYS_FREE);
-    if (room > MAX_WORDS || !may_wait_long(f))
+    if (room > MAX_WORDS || !may_wait_long(f, has_dot))
         return;
     VEC(Op *) loads = {0};
     EACH_CONTROL_OP(o, f->body)
-        if (o->op == OP_LOAD && result(o, 0)->type->rank && !may_change_memory(o))
+        if (o->op == OP_LOAD && result(o, 0)->type->rank && !may_change_memory(o) &&
+            (has_dot || !is_common_load(o)))
             PUSH(f->c->arena, &loads, o);
     for (int i = 0; i < loads.n; i++)
         raise(f, loads.at[i], room, &tries);
