@@ -60,7 +60,7 @@ enum {
     MOST_BLOCKS = 32,
     SPARE_WORDS = 14,      /* with which ptxas starts all loads before it uses any */
     FEW_ADDRESS_WORDS = 8, /* the least with which nothing spills */
-    MOST_PHASES = 3,
+    MOST_PHASES = 4,
     MANY_LOADED = 96, /* bytes a thread, of which ptxas holds some back */
     MANY_WORDS = 192, /* of a thread, from which on ptxas may give up and spill */
 };
