@@ -36,6 +36,8 @@ FactTable *facts_new(Func *f);
 /* Believe what users say of runs only so far. Kernels say it of a whole block of i % n, and
  * mean the 16 bytes that a GPU reads at once: the block may wrap in its middle. */
 void facts_trust_hints(FactTable *t, int log2_run);
+/* Ask of arguments whether 16 divides them and nothing else: an answer less is of no use, and costs a variant. */
+void facts_ask_16(FactTable *t);
 const Facts *facts_of(FactTable *t, const Val *v);
 
 /* log2 of the aligned runs along dim over which v counts up by one, as far as want. */

@@ -291,6 +291,12 @@ facts_new(Func *f)
 }
 
 void
+facts_ask_16(FactTable *t)
+{
+    t->asks_16 = true;
+}
+
+void
 facts_trust_hints(FactTable *t, int log2_run)
 {
     t->max_hint = log2_run;

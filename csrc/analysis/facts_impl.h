@@ -20,6 +20,7 @@ struct FactTable {
     Map whole;      /* Val -> Facts, of facts_of */
     unsigned epoch; /* tentative entries of another epoch are void */
     int depth;      /* of the recursion, against MAX_DEPTH */
+    bool asks_16;   /* arguments are asked for a factor of 16 and for no less */
     int max_hint;   /* log2 of the longest run that a hint is believed for */
     uint64_t
         n_asked; /* for a test: questions so far, those that the memo answered too */

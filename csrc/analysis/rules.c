@@ -519,6 +519,8 @@ static int
 div_of_param(FactTable *t, const Val *v, int want)
 {
     int known = v->type->is_ptr ? elem_log2(v->type) : 0;
+    if (t->asks_16)
+        return ir_ask(t->f, v, 1u << 4) ? MIN(want, 4) : known;
     for (int k = MIN(want, 4); k > known; k--)
         if (ir_ask(t->f, v, 1u << k))
             return k;
