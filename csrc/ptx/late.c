@@ -165,13 +165,25 @@ land(Bulk *k)
     k->seen = NULL;
     if (why)
         warp_fault(k->of, k->i, k->lane, FAULT_INVALID, "%s", why);
+    k->of = NULL;
+}
+
+/* Drops what has landed. While copies land, none changes its place: a fault ends that anywhere, and what is
+ * there twice would be freed twice. */
+static void
+drop_landed(Cluster *c)
+{
+    int left = 0;
+    for (int n = 0; n < c->n_bulk; n++)
+        if (c->bulk[n].of)
+            c->bulk[left++] = c->bulk[n];
+    c->n_bulk = left;
 }
 
 void
 late_look(Lanes *lanes, const Ins *i, int lane, uint8_t *bar)
 {
     Cluster *c = warp_of(lanes)->cta->cluster;
-    int left = 0;
     uint64_t before, now;
     (void)i, (void)lane;
     memcpy(&before, bar, sizeof before);
@@ -180,10 +192,8 @@ late_look(Lanes *lanes, const Ins *i, int lane, uint8_t *bar)
         if (c->bulk[k].copy.bar == bar && now >> 63 == before >> 63) {
             land(&c->bulk[k]);
             memcpy(&now, bar, sizeof now);
-        } else {
-            c->bulk[left++] = c->bulk[k];
         }
-    c->n_bulk = left;
+    drop_landed(c);
 }
 
 void
@@ -191,7 +201,6 @@ late_bulk_wait(Lanes *lanes, uint32_t m, int64_t pending, bool is_read)
 {
     Warp *w = warp_of(lanes);
     Cluster *c = w->cta->cluster;
-    int left = 0;
     EACH_LANE_OF(l, m)
         races_wait(w, 1u << l, &w->bulk_groups[l], w->bulk_groups[l] - pending);
     for (int n = 0; n < c->n_bulk; n++) {
@@ -200,12 +209,10 @@ late_bulk_wait(Lanes *lanes, uint32_t m, int64_t pending, bool is_read)
                        k->group < w->bulk_groups[k->lane] - pending;
         if (is_over && is_read)
             read_source(k);
-        if (is_over && !is_read)
+        else if (is_over)
             land(k);
-        else
-            c->bulk[left++] = *k;
     }
-    c->n_bulk = left;
+    drop_landed(c);
 }
 
 void
