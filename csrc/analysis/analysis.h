@@ -252,7 +252,8 @@ void tile_form_at(const TileForm *t, int i, int32_t *at);
  * piece, so that one is written while the other is sent. */
 typedef struct StoreStage {
     int pieces, boxes; /* of the block; of a piece */
-    int held; /* pieces that the stage has room for: 1, or 2, written in turn */
+    int held;   /* pieces that the stage has room for: 1, or 2, written in turn */
+    int groups; /* of warps that write and send boxes of their own: 2 of 4 warps, or 1 */
     int64_t bytes;
 } StoreStage;
 StoreStage store_stage(const Op *store);

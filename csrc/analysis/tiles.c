@@ -6,6 +6,7 @@
  *
  *     f16[128, 256]     4 boxes [128, 64], swizzle 128
  *     f32[64, 16]       1 box [64, 16], swizzle 64
+ *     f16[128, 64]      to a tensor 2 boxes [64, 64]: two warpgroups write one each
  *     f16[2048]         8 boxes [256], no swizzle: there are no columns
  *
  * The copies are of another proxy than loads and stores, and another thread's work. So a tensor
@@ -17,8 +18,9 @@
 enum {
     LINE = 128,
     CHUNK = 16,
-    LINES = 8,      /* of a swizzle's period, which a box begins with */
-    MAX_WORDS = 64, /* of a block that threads hold: more are loops over chunks */
+    LINES = 8,       /* of a swizzle's period, which a box begins with */
+    GROUP_ROWS = 64, /* of a product that a warpgroup has */
+    MAX_WORDS = 64,  /* of a block that threads hold: more are loops over chunks */
 };
 
 /* ---- form ------------------------------------------------------------------------------- */
@@ -52,9 +54,13 @@ tile_form(const Op *o)
             lines = ty_numel(block) / block->shape[last];
     uint8_t shape[MAX_RANK], box[MAX_RANK];
     t.swizzle = swizzle_of(line, MIN(lines, MAX_BOX_SIDE));
+    bool is_store = rank == 2 && t.swizzle && !o->n_results &&
+                    o->block->func->team_warps == 2 * WARPGROUP;
     ty_log2_shape(block, shape);
     for (int d = 0; d < rank; d++) {
-        int most = d == last && t.swizzle ? t.swizzle / bytes : MAX_BOX_SIDE;
+        int most = d == last && t.swizzle      ? t.swizzle / bytes
+                   : is_store && d == last - 1 ? GROUP_ROWS
+                                               : MAX_BOX_SIDE;
         int side = t.box[t.lead + d] = MIN(block->shape[d], most);
         t.n_boxes *= block->shape[d] / side;
         t.box_bytes *= side;
@@ -92,17 +98,41 @@ tile_form_at(const TileForm *t, int i, int32_t *at)
 
 /* ---- stages ------------------------------------------------------------------------------ */
 
-/* Is each box written by all threads? */
-static bool
-all_write_each_box(const TileForm *t, const Layout *l)
+/* How many boxes threads write side by side: 1, as each box is written by all; 2, of which each is
+ * one warpgroup's; 0: anything else. */
+static int
+boxes_at_a_time(const TileForm *t, const Layout *l)
 {
+    enum { GROUP_BIT = 2 }; /* of a warp's number */
     Col offset_of[MAX_BITS];
     Col box = (Col)(t->box_bytes / elem_info[t->smem->elem].bytes);
+    int boxes = 1;
     layout_offsets(t->smem->layout, offset_of);
     for (int in = IN_LANE; in <= IN_WARP; in++)
-        for (int i = 0; i < l->n[in]; i++)
-            if (f2_mul(offset_of, layout_bits(l), l->basis[in][i]) >= box)
-                return false;
+        for (int i = 0; i < l->n[in]; i++) {
+            Col at = f2_mul(offset_of, layout_bits(l), l->basis[in][i]);
+            if (at == box && in == IN_WARP && i == GROUP_BIT)
+                boxes = 2;
+            else if (at >= box)
+                return 0;
+        }
+    return t->n_boxes > 1 ? boxes : 0;
+}
+
+/* Does nothing else in a program store to the tensor, and that at most once? Copies of two threads
+ * are in no order. */
+static bool
+stores_once(const Op *store)
+{
+    if (ir_store_stage(store)) /* late_stores has seen to it */
+        return true;
+    const Val *tensor = arg(arg(store, 0)->def, 0);
+    EACH_OP(o, store->block->func->body)
+        if (o->op == OP_MAP_STORE && o != store && arg(arg(o, 0)->def, 0) == tensor)
+            return false;
+    for (const Op *o = store->block->owner; o; o = o->block->owner)
+        if (o->op == OP_WHILE || (o->op == OP_FOR && !op_is_programs_loop(o)))
+            return false;
     return true;
 }
 
@@ -112,11 +142,13 @@ store_stage(const Op *store)
     enum { MOST = 32 << 10 }; /* beside slots for loads */
     const Type *block = arg(store, store->n_args - 1)->type;
     TileForm t = tile_form(store);
-    StoreStage g = {.pieces = 1, .boxes = t.n_boxes, .held = 1};
-    if (t.n_boxes > 1 && all_write_each_box(&t, block->layout)) {
-        g.pieces = t.n_boxes;
-        g.boxes = 1;
-        g.held = 2 * t.box_bytes <= MOST ? 2 : 1; /* n_boxes is a power of two */
+    StoreStage g = {.pieces = 1, .boxes = t.n_boxes, .held = 1, .groups = 1};
+    int boxes = boxes_at_a_time(&t, block->layout);
+    if (boxes) {
+        g.pieces = t.n_boxes / boxes;
+        g.boxes = boxes;
+        g.held = g.pieces > 1 && 2 * boxes * t.box_bytes <= MOST ? 2 : 1;
+        g.groups = boxes > 1 && stores_once(store) ? 2 : 1;
     }
     g.bytes = (int64_t)g.held * g.boxes * t.box_bytes;
     return g;

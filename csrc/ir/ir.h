@@ -443,6 +443,13 @@ op_is_access(const Op *o)
     return op_has_pointers(o) && op_has(o, OPF_READS | OPF_WRITES);
 }
 
+/* Is it the loop over programs that a block of threads runs in turn (passes/tile/persist.c)? */
+static inline bool
+op_is_programs_loop(const Op *o)
+{
+    return o->op == OP_FOR && arg(o, 0)->def && arg(o, 0)->def->op == OP_BLOCK_ID;
+}
+
 static inline bool
 op_is_atomic(const Op *o)
 {

@@ -131,6 +131,7 @@ typedef struct Machine {
     void (*pair_meet)(Ll *l, bool is_begin);
     /* Of two warpgroups, each of which knows whether it is the first. */
     void (*begin_late)(Ll *l, int clocks, Lv is_first);
+    void (*group_barrier)(Ll *l, Lv is_first); /* of the threads of each */
     void (*tma_load)(Ll *l, Lv map, Lv to, Lv bar, Lv *coords, int n, bool is_pair);
     void (*set_registers)(Ll *l, int n, bool more);
     Lv (*elect)(Ll *l);

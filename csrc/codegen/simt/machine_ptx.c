@@ -332,6 +332,7 @@ const Machine machine_ptx = {
     .pair_arrive = ptx_pair_arrive,
     .pair_meet = ptx_pair_meet,
     .begin_late = ptx_begin_late,
+    .group_barrier = ptx_group_barrier,
     .tma_load = ptx_tma_load,
     .set_registers = ptx_set_registers,
     .elect = ptx_elect,

@@ -119,6 +119,18 @@ ptx_pair_meet(Ll *l, bool is_begin)
         ll_asm(l, l->void_, text[is_begin][i], "~{memory}", NULL, 0, true);
 }
 
+/* Immediates, as in ptx_barrier; that of the team is 1. */
+void
+ptx_group_barrier(Ll *l, Lv is_first)
+{
+    for (int group = 0; group < 2; group++) {
+        Asm x = asm_new(l);
+        asm_predicate(&x, group ? LLVMBuildNot(l->b, is_first, "") : is_first);
+        asm_text(&x, "bar.sync %d, %d;", 2 + group, 32 * WARPGROUP);
+        asm_done(&x, true, true);
+    }
+}
+
 /* The second group does nothing for so many clocks. */
 void
 ptx_begin_late(Ll *l, int clocks, Lv is_first)

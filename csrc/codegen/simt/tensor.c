@@ -7,7 +7,8 @@
  *
  * Beside warps that bring tiles a store has a stage of its own (store_stage), so nobody waits behind
  * it: it writes a piece while the one before is being sent, and waits for a place in the stage
- * where it wants it. All have been read when the team's code ends (sim_end_stages).
+ * where it wants it. Two warpgroups that write boxes of their own send them, too, and do not wait for
+ * each other. All have been read when the team's code ends (sim_end_stages).
  *
  * The mbarrier is one for the function, since all its threads are at the same op. Who arrives
  * gets a token of the phase it arrived in, so no loop has to count phases.
@@ -32,6 +33,24 @@ elected(Sim *s)
     Ll *l = s->l;
     Lv is_first = LLVMBuildICmp(l->b, LLVMIntEQ, sim_warp_number(s), ll_i32(l, 0), "");
     return LLVMBuildAnd(l->b, is_first, s->m->elect(l), "");
+}
+
+/* The same, or in one thread of each warpgroup. */
+static Lv
+elected_of(Sim *s, int groups)
+{
+    Ll *l = s->l;
+    if (groups == 1)
+        return elected(s);
+    Lv warp = LLVMBuildAnd(l->b, sim_warp_number(s), ll_i32(l, WARPGROUP - 1), "");
+    Lv is_first = LLVMBuildICmp(l->b, LLVMIntEQ, warp, ll_i32(l, 0), "");
+    return LLVMBuildAnd(l->b, is_first, s->m->elect(l), "");
+}
+
+static Lv
+in_first_group(Sim *s)
+{
+    return sim_all_clear(s, 32 * WARPGROUP);
 }
 
 /* What one thread of the block does: between these two. */
@@ -135,22 +154,35 @@ sim_map_load(Sim *s, const Op *o)
 /* One thread waits for what it has sent: until all of it is in memory (the first piece of a store:
  * rule 1), or has been read. */
 static void
-wait_for_sent(Sim *s, bool is_first)
+wait_for_sent(Sim *s, bool is_first, int groups)
 {
-    LLVMBasicBlockRef all = begin_alone(s, elected(s));
+    LLVMBasicBlockRef all = begin_alone(s, elected_of(s, groups));
     s->m->tensor_wait(s->l, !is_first);
     ll_jump(s->l, all);
 }
 
-/* The boxes of a piece, by one thread. */
+/* Box i in the first group, box i + 1 in the second. */
+static Lv
+box_of_group(Sim *s, const Boxes *k, int i, Lv *coords)
+{
+    Ll *l = s->l;
+    Lv is_first = in_first_group(s), other[MAX_TMAP_RANK],
+       from = box_at(s, k, i, coords), from_other = box_at(s, k, i + 1, other);
+    for (int d = 0; d < k->form.rank; d++)
+        coords[d] = LLVMBuildSelect(l->b, is_first, coords[d], other[d], "");
+    return LLVMBuildSelect(l->b, is_first, from, from_other, "");
+}
+
+/* The boxes of a piece, by one thread, or by one of each group. */
 static void
 send(Sim *s, const Boxes *k, const StoreStage *g, int piece)
 {
     Ll *l = s->l;
     Boxes here = *k;
     here.at -= (piece - piece % g->held) * g->boxes * k->form.box_bytes;
-    for (int i = piece * g->boxes; i < (piece + 1) * g->boxes; i++) {
-        Lv coords[MAX_TMAP_RANK], from = box_at(s, &here, i, coords);
+    for (int i = piece * g->boxes; i < (piece + 1) * g->boxes; i += g->groups) {
+        Lv coords[MAX_TMAP_RANK],
+            from = (g->groups > 1 ? box_of_group : box_at)(s, &here, i, coords);
         s->m->tensor_store(l, k->map, from, coords, k->form.rank);
     }
     s->m->tensor_commit(l);
@@ -158,9 +190,11 @@ send(Sim *s, const Boxes *k, const StoreStage *g, int piece)
 
 /* Barriers of the store's own, which has a place, or of a piece's. */
 static void
-meet(Sim *s, const Op *o)
+meet(Sim *s, const Op *o, int groups)
 {
-    if (ir_store_stage(o))
+    if (groups > 1)
+        s->m->group_barrier(s->l, in_first_group(s));
+    else if (ir_store_stage(o))
         sim_barrier(s, o->loc);
     else
         sim_wait(s, o, WAIT_WRITTEN);
@@ -172,17 +206,17 @@ store_piece(Sim *s, const Op *o, const Boxes *k, const StoreStage *g, bool is_st
 {
     int bytes = g->boxes * k->form.box_bytes;
     if (is_staged && g->held == 1) {
-        wait_for_sent(s, i == 0);
-        meet(s, o);
+        wait_for_sent(s, i == 0, g->groups);
+        meet(s, o, g->groups);
     }
     Lv to = ll_i32(s->l, k->at + i % g->held * bytes);
     sim_write_part(s, arg(o, o->n_args - 1), k->form.smem, to,
                    (SlotPart){i * bytes, bytes, false}, o->loc);
     s->m->fence_async(s->l);
     if (g->held > 1)
-        wait_for_sent(s, i == 0);
-    meet(s, o);
-    LLVMBasicBlockRef all = begin_alone(s, elected(s));
+        wait_for_sent(s, i == 0, g->groups);
+    meet(s, o, g->groups);
+    LLVMBasicBlockRef all = begin_alone(s, elected_of(s, g->groups));
     if (!is_staged)
         s->m->tensor_wait(s->l, false);
     send(s, k, g, i);
@@ -219,9 +253,11 @@ sim_map_store(Sim *s, const Op *o)
         return;
     }
     bool is_staged = has_stage(o);
-    StoreStage g = is_staged
-                       ? store_stage(o)
-                       : (StoreStage){.pieces = 1, .boxes = k.form.n_boxes, .held = 1};
+    StoreStage g = is_staged ? store_stage(o)
+                             : (StoreStage){.pieces = 1,
+                                            .boxes = k.form.n_boxes,
+                                            .held = 1,
+                                            .groups = 1};
     for (int i = 0; i < g.pieces; i++)
         store_piece(s, o, &k, &g, is_staged, i);
 }
@@ -229,9 +265,11 @@ sim_map_store(Sim *s, const Op *o)
 void
 sim_end_stages(Sim *s, const Block *b)
 {
-    bool has_any = false;
+    int groups = 0;
     EACH_OP(o, b)
-        has_any = has_any || o->op == OP_MAP_STORE;
-    if (has_any)
-        wait_for_sent(s, false);
+        if (o->op == OP_MAP_STORE)
+            groups = MAX(groups,
+                         has_stage(o) || ir_store_stage(o) ? store_stage(o).groups : 1);
+    if (groups)
+        wait_for_sent(s, false, groups);
 }

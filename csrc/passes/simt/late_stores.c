@@ -133,7 +133,7 @@ static bool
 find_late(Late *k, const Block *team)
 {
     k->programs = only_loop(team);
-    if (!k->programs || arg(k->programs, 0)->def->op != OP_BLOCK_ID)
+    if (!k->programs || !op_is_programs_loop(k->programs))
         return false;
     k->products = only_loop(k->programs->regions[0]);
     if (!k->products || !has_products_alone(k->products) || !find_store(k) ||
@@ -158,13 +158,18 @@ alloc_stage(Late *k, Op *before)
     if (k->stage.pieces > 1) {
         const int *box = k->form.box + k->form.lead;
         int32_t side[MAX_RANK];
-        uint8_t log2_side[MAX_RANK];
+        uint8_t log2_side[MAX_RANK], log2_box[MAX_RANK];
         for (int d = 0; d < block->rank; d++)
-            log2_side[d] = (uint8_t)log2_of(side[d] = box[d]);
+            log2_side[d] = log2_box[d] = (uint8_t)log2_of(side[d] = box[d]);
+        int32_t second[MAX_RANK]; /* of a piece of two boxes */
+        tile_form_at(&k->form, 1, second);
+        for (int d = 0; d < block->rank && k->stage.boxes > 1; d++)
+            if (second[k->form.lead + d])
+                log2_side[d]++, side[d] *= 2;
         block = ty_block(c, ty_element(c, block), block->rank, side);
         int bytes = elem_info[block->elem].bytes;
         block = ty_smem(c, block, k->stage.held,
-                        layout_boxes(c, block->rank, log2_side, log2_side,
+                        layout_boxes(c, block->rank, log2_side, log2_box,
                                      log2_of(bytes), k->form.swizzle));
     }
     return ir_op1(&b, OP_SHARED_ALLOC, 0, NULL, block);
