@@ -6,7 +6,7 @@
  *
  * A slot's `full` has one arrival a phase, the thread's that announces how many bytes come.
  * Its `empty` has one of each warpgroup where tensor cores alone read the slot, as those are
- * through with it when the group's own wait has ended; else one of each warp.
+ * through with it when the group's own wait has ended; else one of each warp, whose threads meet.
  *
  * A ring with pair=1 (or 2) is of two blocks, which are a cluster. A copy with pair=1 writes to the same slot
  * of both and tells the same `full` of both, so who announces bytes announces those of whole tiles,
@@ -75,6 +75,8 @@ arriving(Sim *s, const Op *o)
     if (n & (n - 1) || n * 32 > threads)
         err_say(s->c, o->loc, VALUE, "%lld arrivals of %lld threads", (long long)n,
                 (long long)threads);
+    if (n * 32 == threads)
+        s->m->warp_sync(s->l, o->loc);
     return sim_all_clear(s, (uint32_t)(threads / n - 1));
 }
 

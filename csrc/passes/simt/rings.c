@@ -20,7 +20,8 @@
  * alike share one, too, where neither is filled while the other is being read.
  *
  * Rule 1: a slot is released behind its last reader, by those who have waited for it.
- * Rule 2: a tile that a loop further in reads again and again has one slot.
+ * Rule 2: a tile that a loop further in reads again and again has one slot, and a second one where
+ *         programs run in turn and there is room.
  */
 #include "passes/passes.h"
 
@@ -42,6 +43,7 @@ typedef struct Site {
 typedef struct Ring {
     const Site *like; /* its first site */
     int slots, bytes; /* of a slot, all tiles */
+    bool of_warps;    /* each of which gives a slot back */
     Val *smem[MAX_TILES], *full, *empty;
 } Ring;
 
@@ -225,6 +227,14 @@ wants_one_slot(const Site *s)
     return s->first->n_regions;
 }
 
+/* Is the loop around that of programs in turn? There the second slot is filled while others still read
+ * the first, so neither of two warpgroups waits for the other and then for the tile. */
+static bool
+runs_in_turn(const Block *b)
+{
+    return b->owner && op_is_programs_loop(b->owner);
+}
+
 /* Is t in the block of s, or deeper, and filled while s has not been read? */
 static bool
 is_amid(const Site *t, const Site *s)
@@ -251,6 +261,15 @@ can_share(const Rings *w, const Ring *r, const Site *s)
     return true;
 }
 
+/* May threads give the slot back that no product has held together, as a loop of none and a branch do? If one
+ * thread spoke for all of its warpgroup, another would still wait for the slot, which is filled anew, and
+ * for ever if it is filled twice. So each warp speaks for itself. */
+static bool
+may_be_unread(const Site *s)
+{
+    return s->last->n_regions && s->b->owner;
+}
+
 static void
 deal_rings(Rings *w)
 {
@@ -260,10 +279,13 @@ deal_rings(Rings *w)
         for (int k = 0; k < w->ring.n && !s->ring; k++)
             if (can_share(w, w->ring.at[k], s))
                 s->ring = w->ring.at[k];
-        if (s->ring)
+        if (s->ring) {
+            s->ring->of_warps |= may_be_unread(s);
             continue;
+        }
         Ring *r = s->ring = NEW(a, Ring);
         r->like = s;
+        r->of_warps = may_be_unread(s);
         for (int k = 0; k < s->n; k++)
             r->bytes += (int)tile_bytes(s->load[k]);
         PUSH(a, &w->ring, r);
@@ -318,7 +340,9 @@ deal(Rings *w, int (*wanted)(const Rings *, const Ring *))
 {
     for (int i = 0; i < w->ring.n; i++) {
         Ring *r = w->ring.at[i];
-        r->slots = wants_one_slot(r->like) ? 1 : wanted(w, r);
+        r->slots = !wants_one_slot(r->like)   ? wanted(w, r)
+                   : runs_in_turn(r->like->b) ? LEAST_SLOTS
+                                              : 1;
     }
 }
 
@@ -362,17 +386,17 @@ blocks_of(const Rings *w, int64_t others)
                          slot_bytes(w) + others);
 }
 
-/* Takes one slot from those that have the most. False: nobody has two. */
+/* Takes one slot from those that have the most. False: nobody has more than `least`. */
 static bool
-take_a_slot(Rings *w)
+take_a_slot(Rings *w, int least)
 {
-    int most = 1;
+    int most = least;
     for (int i = 0; i < w->ring.n; i++)
         most = MAX(most, w->ring.at[i]->slots);
-    for (int i = 0; most > 1 && i < w->ring.n; i++)
+    for (int i = 0; most > least && i < w->ring.n; i++)
         if (w->ring.at[i]->slots == most)
             w->ring.at[i]->slots--;
-    return most > 1;
+    return most > least;
 }
 
 /* Does a product read what becomes of another one, in the same iteration or (rotate) the next? */
@@ -441,7 +465,11 @@ deal_slots(Rings *w)
             f, f->loc, "occupancy",
             "two blocks on a multiprocessor: one multiplies while the other computes");
     }
-    while (slot_bytes(w) > room && take_a_slot(w)) {}
+    while (slot_bytes(w) > room && take_a_slot(w, LEAST_SLOTS)) {}
+    for (int i = 0; slot_bytes(w) > room && i < w->ring.n; i++)
+        if (wants_one_slot(w->ring.at[i]->like))
+            w->ring.at[i]->slots = 1;
+    while (slot_bytes(w) > room && take_a_slot(w, 1)) {}
 }
 
 static void
@@ -460,7 +488,8 @@ alloc_ring(Rings *w, Ring *r)
     }
     t[n] = t[n + 1] = ty_mbar(f->c, r->slots);
     Op *o = ir_op(&b, OP_RING_ALLOC, 0, NULL, n + 2, t);
-    ir_set_attr(o, ATTR_ARRIVALS, f->team_warps / WARPGROUP);
+    ir_set_attr(o, ATTR_ARRIVALS,
+                r->of_warps ? f->team_warps : f->team_warps / WARPGROUP);
     for (int i = 0; i < n; i++)
         r->smem[i] = result(o, i);
     r->full = result(o, n);
@@ -546,15 +575,6 @@ next_turn(Build *b, const Site *s, const Turn *at)
     return (Turn){ir_select(b, wraps, zero, up), ir_select(b, wraps, other, at->phase)};
 }
 
-/* May threads give the slot back that no product has held together, as a loop of none and a branch do? One
- * thread speaks for all of its warpgroup: another would still wait for the slot, which is filled anew, and
- * for ever if it is filled twice. */
-static bool
-may_be_unread(const Site *s)
-{
-    return s->last->n_regions && s->b->owner;
-}
-
 static Turn
 use_slot(Rings *w, const Site *s, Turn at)
 {
@@ -565,8 +585,6 @@ use_slot(Rings *w, const Site *s, Turn at)
     b.before = s->first;
     read(&b, s, &at);
     b.before = s->last->next;
-    if (may_be_unread(s))
-        ir_op(&b, OP_BARRIER, 0, NULL, 0, NULL);
     ir_op(&b, OP_MBAR_ARRIVE, 2, (Val *[]){s->ring->empty, at.slot}, 0, NULL);
     return next;
 }

@@ -13,6 +13,8 @@
  * Rule 1: the loop is one that rotate has turned (LOOP_MMA_ROUND), so computing has no product
  *         of its own group to wait for.
  * Rule 2: the groups meet nowhere else in the loop, or they would end up side by side again.
+ *         Where they meet nowhere in a whole program, either, and programs run in turn, the first one
+ *         alone begins late.
  */
 #include "passes/passes.h"
 
@@ -87,13 +89,31 @@ first_product(const Block *b)
     return NULL;
 }
 
+/* Does a group wait for the other somewhere in a program, or for a tile until the other has read the one
+ * before? */
+static bool
+wait_for_each_other(Func *f, const Block *program)
+{
+    for (const Op *o = f->body->first; o; o = o->next)
+        if (o->op == OP_RING_ALLOC && result(o, 0)->type->slots == 1)
+            return true;
+    EACH_OP(o, program)
+        if (meets(f, o) && !(has_stage(o) && store_stage(o).groups > 1))
+            return true;
+    return false;
+}
+
 static void
 begin_late(Func *f, const Block *program)
 {
     const Op *loop = first_loop(f, program);
     if (!loop || !late_clocks(loop))
         return;
-    Build b = ir_before(first_product(program));
+    Op *first = first_product(program);
+    for (Op *o = first->block->owner; o; o = o->block->owner)
+        if (op_is_programs_loop(o) && !wait_for_each_other(f, o->regions[0]))
+            first = o; /* once is enough */
+    Build b = ir_before(first);
     ir_set_attr(ir_op(&b, OP_TURN, 0, NULL, 0, NULL), ATTR_CLOCKS, late_clocks(loop));
 }
 
