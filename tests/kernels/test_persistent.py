@@ -14,6 +14,7 @@ import tegula.language as tl
 pytestmark = pytest.mark.usefixtures("ptxsim")
 TARGET = "sm_90a"
 IN_TURN = "in turn, on as many blocks as the chip holds"
+BY_TIME = IN_TURN + ", a long one and a short one"
 
 
 @tegula.jit
@@ -128,6 +129,60 @@ def test_long_and_short_programs():
     assert "not in turn: how long a product takes depends on the program" in (
         compiled.report
     )
+
+
+@tegula.jit
+def two_products(
+    q_ptr, k_ptr, v_ptr, o_ptr, rows, N: tl.constexpr, B: tl.constexpr, FORM: tl.constexpr
+):  # fmt: skip
+    """Blocks of queries, each with the keys up to its own, or with all."""
+    q = tl.make_tensor_descriptor(q_ptr, [rows, 64], [64, 1], [B, 64])
+    k = tl.make_tensor_descriptor(k_ptr, [rows, 64], [64, 1], [B, 64])
+    v = tl.make_tensor_descriptor(v_ptr, [rows, 64], [64, 1], [B, 64])
+    o = tl.make_tensor_descriptor(o_ptr, [rows, 64], [64, 1], [B, 64])
+    m = tl.program_id(0)
+    if FORM == "down":
+        m = tl.num_programs(0) - 1 - m
+    first = tl.program_id(1) * N
+    x = q.load([first + m * B, 0])
+    acc = tl.zeros((B, 64), tl.float32)
+    for j in range(tl.num_programs(0) if FORM == "all" else m + 1):
+        s = tl.dot(x, k.load([first + j * B, 0]).T)
+        acc = tl.dot(s.to(tl.float16), v.load([first + j * B, 0]), acc)
+    o.store([first + m * B, 0], acc.to(tl.float16))
+
+
+@pytest.mark.parametrize("grid", [(3, 2), (5, 21), (4, 25), (1, 40), (40, 1)])
+@pytest.mark.parametrize("form", ["all", "up", "down"])
+def test_chained_products(form, grid):
+    """Where time goes by axis 0, a block takes programs in pairs, then by themselves."""
+    run_chained(form, grid, 64, 4, persistent="1")
+
+
+@pytest.mark.parametrize("form", ["all", "down"])
+def test_chained_products_of_two_groups(form):
+    """Each group stores its rows, and begins the next program, without the other."""
+    compiled = run_chained(form, (3, 9), 128, 8, persistent="1")
+    assert "bar.sync 1, 256" not in compiled.asm["ptx"]
+
+
+def run_chained(form, grid, block, warps, **options):
+    n, heads = grid
+    rng = np.random.default_rng(0)
+    q, k, v = (
+        rng.integers(-1, 2, (heads, n * block, 64)).astype(np.float16) for _ in range(3)
+    )
+    o = simulated.put(np.full_like(q, np.nan), TARGET)
+    compiled = two_products[grid](
+        *(simulated.put(x, TARGET) for x in (q, k, v)), o, heads * n * block,
+        N=n * block, B=block, FORM=form, num_warps=warps, **options,
+    )  # fmt: skip
+    mask = np.kron(np.tril(np.ones((n, n))), np.ones((block, block)))
+    s = q.astype(np.float32) @ k.astype(np.float32).swapaxes(1, 2)
+    want = (s if form == "all" else s * mask) @ v.astype(np.float32)
+    np.testing.assert_array_equal(o.numpy(), want.astype(np.float16))
+    assert (IN_TURN if form == "all" else BY_TIME) in compiled.report
+    return compiled
 
 
 @pytest.mark.parametrize(
