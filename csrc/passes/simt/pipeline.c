@@ -476,7 +476,8 @@ known_trips(const Pipe *p)
         !ir_const_as_int(arg(p->loop, 1), &ub) ||
         !ir_const_as_int(arg(p->loop, 2), &step) || step < 1 || ub <= lb)
         return MAX_SLOTS;
-    return (int)MIN((ub - lb - 1) / step + 1, MAX_SLOTS);
+    uint64_t span = (uint64_t)ub - (uint64_t)lb - 1; /* of all of int64, too */
+    return (int)MIN(span / (uint64_t)step + 1, (uint64_t)MAX_SLOTS);
 }
 
 /* Iterations between copy and use, at most stages - 1, and no more than there are: slots that nobody fills would
