@@ -24,11 +24,14 @@ typedef struct Guess {
 
 static int guess(Guess *g, const Val *v, int dim);
 
-/* log2 of what v, equal along the dim, mostly is. */
+/* log2 of what v, equal along the dim, mostly is. A float is the scale of places, as of a picture that is made
+ * larger: near 1. */
 static int
 size_of(Guess *g, const Val *v)
 {
     int64_t c;
+    if (elem_is_float(v->type->elem))
+        return 0;
     if (ir_const_as_int(v, &c))
         return c ? 63 - __builtin_clzll((unsigned long long)llabs(c)) : 0;
     return SOME + (g->t ? facts_divisibility(g->t, v, ASKED) : 0);
