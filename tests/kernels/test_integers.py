@@ -1,5 +1,7 @@
 """Integer and bit arithmetic against NumPy, exactly."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -269,9 +271,11 @@ def test_extremes_of_negations(device, rng, dtype):
     )
 
 
+@pytest.mark.parametrize("chip", ["sm_80", "sm_90a"])
 @pytest.mark.parametrize("bits", [16, 32])
-def test_negations_that_ptxas_does_not_see(bits):
-    code = most_of_three.compile(f"*i{bits}", f"*i{bits}", N=64, target="cuda:sm_90a")
+def test_negations_that_ptxas_does_not_see(bits, chip):
+    """PTX of older chips, too, which runs on sm_90."""
+    code = most_of_three.compile(f"*i{bits}", f"*i{bits}", N=64, target=f"cuda:{chip}")
     assert "neg.s" not in code.asm["ptx"] and code.asm["ptx"].count("not.b32") == 2
 
 
@@ -329,3 +333,33 @@ def test_no_abs_that_ptxas_sees_through(bits):
     code = magnitudes.compile(f"*i{bits}", "*i8", N=64, target="cuda:sm_80").asm["ptx"]
     assert "abs.s64" not in code and "abs.s16" not in code
     assert ("abs.s32" in code) == (bits == 16)
+
+
+@triton.jit
+def positives(x_ptr, y_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x, y = tl.load(x_ptr + i), tl.load(x_ptr + N + i)
+    most, least = tl.maximum(x, y), tl.minimum(x, y)
+    tl.store(y_ptr + i, tl.where(i % 2 == 0, tl.maximum(most, 0), most))
+    tl.store(y_ptr + N + i, tl.maximum(least, 0))
+    tl.store(y_ptr + 2 * N + i, tl.maximum(tl.maximum(x + 3, 0), y))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32])
+def test_positives_of_extremes(device, rng, dtype):
+    """Of two that it packs, ptxas 13.0 keeps the zero of neither or of both."""
+    x = rng.integers(-100, 100, (2, 512)).astype(dtype)
+    y = device.poison(1536, dtype)
+    positives[(1,)](device.put(x), y, 512)
+    most, three = np.maximum(x[0], x[1]), np.array(3, dtype)
+    want = [np.maximum(most, 0), np.maximum(np.minimum(x[0], x[1]), 0)]
+    want[0][1::2] = most[1::2]
+    want.append(np.maximum(np.maximum(x[0] + three, 0), x[1]))
+    np.testing.assert_array_equal(device.get(y), np.concatenate(want))
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+def test_no_positives_that_ptxas_packs(bits):
+    code = positives.compile(f"*i{bits}:16", f"*i{bits}:16", N=512, target="cuda:sm_80")
+    ptx = code.asm["ptx"]
+    assert "max.s32" in ptx and not re.search(r"max\.s16 .*, 0;", ptx)

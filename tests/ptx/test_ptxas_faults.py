@@ -22,6 +22,7 @@ sys.path.insert(0, str(ROOT / "tests" / "kernels"))
 import test_bits_of_floats  # noqa: E402
 import test_float8_masked  # noqa: E402
 import test_integers  # noqa: E402
+import test_nans  # noqa: E402
 
 
 class Bad(NamedTuple):
@@ -38,8 +39,8 @@ FLOAT8 = ("*u8:16", "*u8:16", "*fp32:16")
 E4M3 = {"ROWS": 16, "KIND": tl.float8e4nv, "num_warps": 4, "hopper": "1"}
 BAD = {
     "NEGATED_EXTREMES": Bad(
-        test_integers.most_of_three, ("*i32", "*i32"), {"N": 64}, "sm_90a",
-        "VIMNMX3", "VIMNMX",
+        test_integers.most_of_three, ("*i32", "*i32"), {"N": 64}, "sm_80",
+        "VIMNMX3", "VIMNMX", "sm_90",
     ),
     "NEGATED_LEAST": Bad(
         test_integers.wide_negation, ("*i16", "*i32", "*i16"), {"N": 64}, "sm_90a",
@@ -60,6 +61,18 @@ BAD = {
     "FLOAT_CUT": Bad(
         test_bits_of_floats.low_bits, ("*fp32", "*i16", "i32"),
         {"WIDE": tl.int32, "LOW": tl.int16}, "sm_90a", "F2I", "STG.E.U16",
+    ),
+    "PACKED_POSITIVES": Bad(
+        test_integers.positives, ("*i16:16", "*i16:16"), {"N": 512}, "sm_90a",
+        "RELU", r"VIMNMX R\d+, RZ",
+    ),
+    "BOUNDED_NANS": Bad(
+        test_nans.bounds, ("*fp32", "*i8"), {"OF": "sum", "N": 64}, "sm_90a",
+        r"HFMA2.*5\.96", r"FSETP\.G[TE]\.AND .*, -3,",
+    ),
+    "SELECTED_ZEROS": Bad(
+        test_nans.chosen, ("*fp32", "*fp32"), {"N": 64}, "sm_90a",
+        "I2F|FSET.BF", "SEL R.*0x80000000",
     ),
 }  # fmt: skip
 

@@ -206,6 +206,102 @@ move_stored_floats(Ll *l, Lv v)
             move_floats(l, v, i, false, DEPTH);
 }
 
+/* max(x, 0) of a word: ptxas knows it, but packs no two words. */
+static Lv
+positive(Ll *l, Lv x)
+{
+    Lt t = LLVMTypeOf(x);
+    x = LLVMBuildSExt(l->b, x, l->i32, "");
+    x = ll_asm(l, l->i32, "max.s32 $0, $1, 0;", "=r,r", &x, 1, false);
+    return LLVMBuildTrunc(l->b, x, t, "");
+}
+
+static bool
+is_short_positive(Lv max, const char *name)
+{
+    Lt t = LLVMTypeOf(max);
+    return !strncmp(name, "llvm.smax.i", 11) && LLVMGetIntTypeWidth(t) <= 16 &&
+           (LLVMGetOperand(max, 0) == LLVMConstNull(t) ||
+            LLVMGetOperand(max, 1) == LLVMConstNull(t));
+}
+
+/* May ptxas find bounds of x? It does so of absolute values, squares, the functions of the
+ * chip, and of what is made of them. */
+static bool
+is_bounded(Lv x, int depth)
+{
+    if (!LLVMIsAInstruction(x))
+        return false;
+    switch (LLVMGetInstructionOpcode(x)) {
+    case LLVMCall: return true;
+    case LLVMFMul:
+        if (LLVMGetOperand(x, 0) == LLVMGetOperand(x, 1))
+            return true;
+        break;
+    case LLVMFNeg:
+    case LLVMFAdd:
+    case LLVMFSub:
+    case LLVMFDiv:
+    case LLVMFPExt:
+    case LLVMSelect: break;
+    default: return false;
+    }
+    for (int i = 0; depth && i < LLVMGetNumOperands(x); i++)
+        if (is_bounded(LLVMGetOperand(x, (unsigned)i), depth - 1))
+            return true;
+    return !depth;
+}
+
+/* A comparison that a NaN fails as not the one that a NaN passes, of which ptxas drops
+ * nothing: the machine code is the same. */
+static Lv
+compared(Ll *l, Lv v)
+{
+    enum { DEPTH = 8 };
+    Lv of[2] = {LLVMGetOperand(v, 0), LLVMGetOperand(v, 1)};
+    bool is_left = LLVMIsAConstantFP(of[0]), is_right = LLVMIsAConstantFP(of[1]);
+    if (LLVMTypeOf(of[0]) != l->f32 || is_left == is_right ||
+        !is_bounded(of[is_left], DEPTH))
+        return NULL;
+    LLVMRealPredicate p = LLVMGetFCmpPredicate(v);
+#define NOT(p) "{.reg .pred t; setp." p ".f32 t, $1, $2; not.pred $0, t;}"
+    const char *text = p == LLVMRealOGT   ? NOT("leu")
+                       : p == LLVMRealOGE ? NOT("ltu")
+                       : p == LLVMRealOLT ? NOT("geu")
+                       : p == LLVMRealOLE ? NOT("gtu")
+                                          : NULL;
+#undef NOT
+    if (!text)
+        return NULL;
+    LLVMPositionBuilderBefore(l->b, v);
+    return ll_asm(l, l->i1, text, "=b,f,f", of, 2, false);
+}
+
+/* 1 or -1 beside -0: of integers, where nobody sees a conversion of one bit. */
+static Lv
+selected(Ll *l, Lv v)
+{
+    LLVMBool loses;
+    bool is_zero = false, is_one = false;
+    Lv bits[2];
+    if (LLVMTypeOf(v) != l->f32)
+        return NULL;
+    for (int i = 0; i < 2; i++) {
+        Lv arm = LLVMGetOperand(v, (unsigned)i + 1);
+        if (!LLVMIsAConstantFP(arm))
+            return NULL;
+        double x = LLVMConstRealGetDouble(arm, &loses);
+        is_zero |= x == 0 && !LLVMIsNull(arm);
+        is_one |= x == 1 || x == -1;
+        bits[i] = LLVMConstBitCast(arm, l->i32);
+    }
+    if (!is_zero || !is_one)
+        return NULL;
+    LLVMPositionBuilderBefore(l->b, v);
+    Lv r = LLVMBuildSelect(l->b, LLVMGetOperand(v, 0), bits[0], bits[1], "");
+    return LLVMBuildBitCast(l->b, r, l->f32, "");
+}
+
 /* What stands for v instead; NULL: v stays. */
 static Lv
 rewritten(Avoid *a, Lv v)
@@ -217,15 +313,24 @@ rewritten(Avoid *a, Lv v)
         return negated(l, negated_by(l, v));
     }
     move_stored_floats(l, v);
+    if (LLVMIsAFCmpInst(v))
+        return compared(l, v);
+    if (LLVMIsASelectInst(v))
+        return selected(l, v);
     if (!LLVMIsACallInst(v))
         return NULL;
     Lv called = LLVMGetCalledValue(v);
     if (has_fault(l, FAULT_FLOAT8_CONSTANTS) && is_float8_mma(called))
         hide_constants(a, v);
-    if (LLVMIsAFunction(called) &&
-        !strncmp(LLVMGetValueName2(called, &n), "llvm.abs.i", 10)) {
-        LLVMPositionBuilderBefore(l->b, v);
+    if (!LLVMIsAFunction(called))
+        return NULL;
+    const char *name = LLVMGetValueName2(called, &n);
+    LLVMPositionBuilderBefore(l->b, v);
+    if (!strncmp(name, "llvm.abs.i", 10))
         return absolute(l, LLVMGetOperand(v, 0));
+    if (is_short_positive(v, name)) {
+        Lv first = LLVMGetOperand(v, 0);
+        return positive(l, LLVMIsAConstant(first) ? LLVMGetOperand(v, 1) : first);
     }
     return NULL;
 }

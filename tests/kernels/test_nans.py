@@ -1,0 +1,81 @@
+"""NaNs and signs of zeros that ptxas 13.0 forgets."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import tegula as triton
+import tegula.language as tl
+
+
+@triton.jit
+def bounds(x_ptr, o_ptr, OF: tl.constexpr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x = tl.load(x_ptr + i)
+    if OF == "abs":
+        y = tl.abs(x)
+    elif OF == "square":
+        y = x * x
+    elif OF == "sum":
+        y = tl.abs(x) + 1.0
+    elif OF == "exp2":
+        y = tl.exp2(x)
+    else:
+        y = tl.where(i % 2 == 0, tl.abs(x), 2.0)
+    tl.store(o_ptr + i, y >= 0.0)
+    tl.store(o_ptr + N + i, y > -3.0)
+    tl.store(o_ptr + 2 * N + i, -y < 3.0)
+    tl.store(o_ptr + 3 * N + i, -y <= 0.0)
+    tl.store(o_ptr + 4 * N + i, y < 0.0)
+
+
+@pytest.mark.parametrize("of", ["abs", "square", "sum", "exp2", "select"])
+def test_no_bounds_of_nans(device, of):
+    """What is never negative may yet be no number, and no comparison holds of that."""
+    x = np.array([np.nan, -1, -0.0, 0, 2, -np.inf, np.inf, np.nan] * 8, np.float32)
+    y = np.where(np.isnan(x), x, 0)
+    if of == "select":
+        y[1::2] = 2
+    o = device.poison(320, np.int8)
+    bounds[(1,)](device.put(x), o, of, 64)
+    holds = ~np.isnan(y)
+    want = [holds] * 4 + [np.zeros(64, bool)]
+    np.testing.assert_array_equal(device.get(o), np.concatenate(want))
+
+
+@pytest.mark.parametrize("of", ["abs", "square", "sum", "exp2", "select"])
+def test_no_comparison_that_ptxas_decides(of):
+    code = bounds.compile("*fp32", "*i8", OF=of, N=64, target="cuda:sm_80").asm["ptx"]
+    assert not re.search(r"setp\.(lt|le|gt|ge)\.f32", code)
+    assert re.search(r"setp\.(ltu|leu|gtu|geu)\.f32", code)
+
+
+@triton.jit
+def chosen(x_ptr, o_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x = tl.load(x_ptr + i)
+    tl.store(o_ptr + i, -tl.where(x == 1.0, x, 0.0))
+    tl.store(o_ptr + N + i, tl.where(x == 2.0, 1.0, -0.0))
+    tl.store(o_ptr + 2 * N + i, tl.where(x < 3.0, -0.0, 1.0))
+    tl.store(o_ptr + 3 * N + i, tl.where(x < 4.0, -0.0, -1.0))
+
+
+def test_zeros_that_are_chosen(device):
+    """1 and -0 by a comparison of their own are no conversion of its bit."""
+    x = np.arange(64, dtype=np.float32) % 7
+    o = device.poison(256, np.float32)
+    chosen[(1,)](device.put(x), o, 64)
+    zero = np.float32(-0.0)
+    one = np.float32(1)
+    want = [np.where(x == 1, -one, zero), np.where(x == 2, one, zero)]
+    want += [np.where(x < 3, zero, one), np.where(x < 4, zero, -one)]
+    want = np.concatenate(want)
+    np.testing.assert_array_equal(device.get(o).view(np.int32), want.view(np.int32))
+
+
+def test_no_zero_that_ptxas_converts():
+    code = chosen.compile("*fp32", "*fp32", N=64, target="cuda:sm_80").asm["ptx"]
+    assert "selp.f32" not in code and code.count("selp.b32") == 4
