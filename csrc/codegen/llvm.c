@@ -627,6 +627,7 @@ ll_finish(Ll *l, const char *passes, Binary *out)
     ll_part_masked_bits(l);
     ll_store_one_lane(l);
     ll_keep_zero_signs(l);
+    ll_hide_counts(l);
 
     char *text = LLVMPrintModuleToString(l->m); /* NULL: no memory */
     bool kept = text && binary_add(out, "llir", text, strlen(text));

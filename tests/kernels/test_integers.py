@@ -363,3 +363,28 @@ def test_no_positives_that_ptxas_packs(bits):
     code = positives.compile(f"*i{bits}:16", f"*i{bits}:16", N=512, target="cuda:sm_80")
     ptx = code.asm["ptx"]
     assert "max.s32" in ptx and not re.search(r"max\.s16 .*, 0;", ptx)
+
+
+@triton.jit
+def upper_bits(
+    x_ptr, y_ptr, o_ptr, WIDE: tl.constexpr, K: tl.constexpr, N: tl.constexpr
+):
+    i = tl.arange(0, N)
+    p = tl.load(x_ptr + i).to(tl.int64) * tl.load(y_ptr + i).to(tl.int64)
+    tl.store(o_ptr + i, (p.to(WIDE) >> K).to(tl.int16))
+
+
+@pytest.mark.parametrize("count", [16, 17, 24, 31, 32, 35, 48, 50, 63])
+@pytest.mark.parametrize("wide", [tl.int64, tl.uint64])
+@pytest.mark.parametrize("dtype", [np.int8, np.int16])
+def test_upper_bits_of_short_products(device, rng, dtype, wide, count):
+    """LLVM 22 shifts the upper halves of 16-bit products, which have lost their signs."""
+    info = np.iinfo(dtype)
+    x = rng.integers(info.min, info.max + 1, 64).astype(dtype)
+    y = rng.integers(-32768, 32768, 64).astype(np.int16)
+    o = device.poison(64, np.int16)
+    upper_bits[(1,)](device.put(x), device.put(y), o, wide, count, 64)
+    kind = np.int64 if wide == tl.int64 else np.uint64
+    product = (x.astype(np.int64) * y.astype(np.int64)).astype(kind)
+    want = (product >> kind(count)).astype(np.int16)
+    np.testing.assert_array_equal(device.get(o), want)
