@@ -21,12 +21,12 @@ ROOT = Path(__file__).resolve().parents[2]
 # Lines of code: without blank lines, comments and docstrings.
 CAPS = {
     "csrc": 840,
-    "csrc/analysis": 6142,
+    "csrc/analysis": 6144,
     "csrc/base": 1691,
-    "csrc/codegen": 3566,
+    "csrc/codegen": 3612,
     "csrc/codegen/host": 6181,
     "csrc/codegen/library": 1148,
-    "csrc/codegen/simt": 8491,
+    "csrc/codegen/simt": 8597,
     "csrc/frontend": 1062,
     "csrc/frontend/builtins": 4175,
     "csrc/frontend/operators": 922,
