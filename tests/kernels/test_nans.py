@@ -1,4 +1,4 @@
-"""NaNs and signs of zeros that ptxas 13.0 forgets."""
+"""NaNs, and signs of zeros and of halves, that ptxas 13.0 forgets."""
 
 from __future__ import annotations
 
@@ -79,3 +79,27 @@ def test_zeros_that_are_chosen(device):
 def test_no_zero_that_ptxas_converts():
     code = chosen.compile("*fp32", "*fp32", N=64, target="cuda:sm_80").asm["ptx"]
     assert "selp.f32" not in code and code.count("selp.b32") == 4
+
+
+@triton.jit
+def turned(x_ptr, y_ptr, o_ptr, N: tl.constexpr):
+    i, j = tl.arange(0, N), tl.arange(0, 2 * N)
+    x = tl.interleave(tl.load(x_ptr + i), tl.full([N], -2.0, tl.float16))
+    tl.store(o_ptr + j, x * tl.load(y_ptr + j))
+
+
+def test_negative_halves(device, rng):
+    """A pair of f16, one of which is a negative constant."""
+    x = rng.integers(-8, 8, 512).astype(np.float16)
+    y = rng.integers(-8, 8, 1024).astype(np.float16)
+    o = device.poison(1024, np.float16)
+    turned[(1,)](device.put(x), device.put(y), o, 512)
+    pairs = np.stack([x, np.full(512, -2, np.float16)], axis=1)
+    np.testing.assert_array_equal(device.get(o), pairs.reshape(1024) * y)
+
+
+def test_no_negative_half_of_a_pair():
+    """Of several pairs that have it, ptxas 13.0 negates some and forgets others."""
+    types = ("*fp16:16", "*fp16:16", "*fp16:16")
+    code = turned.compile(*types, N=512, target="cuda:sm_90a").asm["ptx"]
+    assert code.count("or.b32") == code.count("mul.rn.f16x2") == 4

@@ -70,6 +70,10 @@ BAD = {
         test_nans.bounds, ("*fp32", "*i8"), {"OF": "sum", "N": 64}, "sm_90a",
         r"HFMA2.*5\.96", r"FSETP\.G[TE]\.AND .*, -3,",
     ),
+    "NEGATIVE_HALVES": Bad(
+        test_nans.turned, ("*fp16:16", "*fp16:16", "*fp16:16"), {"N": 512}, "sm_90a",
+        r"HADD2.*-RZ.*, 2, 2", r"0xc0000000",
+    ),
     "SELECTED_ZEROS": Bad(
         test_nans.chosen, ("*fp32", "*fp32"), {"N": 64}, "sm_90a",
         "I2F|FSET.BF", "SEL R.*0x80000000",

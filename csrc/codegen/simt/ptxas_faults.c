@@ -302,6 +302,38 @@ selected(Ll *l, Lv v)
     return LLVMBuildBitCast(l->b, r, l->f32, "");
 }
 
+static bool
+is_negative_half(Lv c)
+{
+    LLVMBool loses;
+    return c && LLVMIsAConstantFP(c) &&
+           LLVMGetTypeKind(LLVMTypeOf(c)) == LLVMHalfTypeKind &&
+           LLVMConstRealGetDouble(c, &loses) < 0;
+}
+
+/* A pair of f16, one of which is a negative constant, by integers. */
+static Lv
+paired(Ll *l, Lv v)
+{
+    enum { HALF = 16 };
+    Lv pair = LLVMGetOperand(v, 0), x = LLVMGetOperand(v, 1), at = LLVMGetOperand(v, 2);
+    Lt t = LLVMTypeOf(v);
+    if (!LLVMIsConstant(pair) || !LLVMIsAConstantInt(at) || LLVMGetVectorSize(t) != 2)
+        return NULL;
+    unsigned lane = (unsigned)LLVMConstIntGetZExtValue(at);
+    Lv other = LLVMGetAggregateElement(pair, 1 - lane);
+    if (LLVMIsConstant(x) || !is_negative_half(other))
+        return NULL;
+    LLVMPositionBuilderBefore(l->b, v);
+    Lv word[2];
+    for (unsigned i = 0; i < 2; i++) {
+        Lv half = LLVMBuildBitCast(l->b, i == lane ? x : other, l->i16, "");
+        word[i] = LLVMBuildZExt(l->b, half, l->i32, "");
+    }
+    word[1] = LLVMBuildShl(l->b, word[1], ll_i32(l, HALF), "");
+    return LLVMBuildBitCast(l->b, LLVMBuildOr(l->b, word[0], word[1], ""), t, "");
+}
+
 /* What stands for v instead; NULL: v stays. */
 static Lv
 rewritten(Avoid *a, Lv v)
@@ -317,6 +349,8 @@ rewritten(Avoid *a, Lv v)
         return compared(l, v);
     if (LLVMIsASelectInst(v))
         return selected(l, v);
+    if (LLVMIsAInsertElementInst(v))
+        return paired(l, v);
     if (!LLVMIsACallInst(v))
         return NULL;
     Lv called = LLVMGetCalledValue(v);
