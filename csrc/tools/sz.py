@@ -26,7 +26,7 @@ CAPS = {
     "csrc/codegen": 3612,
     "csrc/codegen/host": 6181,
     "csrc/codegen/library": 1148,
-    "csrc/codegen/simt": 8597,
+    "csrc/codegen/simt": 8632,
     "csrc/frontend": 1062,
     "csrc/frontend/builtins": 4175,
     "csrc/frontend/operators": 922,
