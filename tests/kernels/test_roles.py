@@ -346,7 +346,7 @@ def test_blocks_that_roles_cost(stages, keys, d, slots, why):
     [
         (1, 0, {"num_warps": 4}, "is loaded from what the kernel writes"),
         (0, 1, {"num_warps": 4}, "accessed in another way"),
-        (0, 0, {"num_warps": 2}, "a warpgroup is 4 warps"),
+        (0, 0, {"num_warps": 2, "maxnreg": 255}, "a warpgroup is 4 warps"),
         (0, 0, {"num_warps": 4, "hopper": "2"}, ""),
     ],
 )
