@@ -390,7 +390,7 @@ def test_sums_in_f16(turned, hopper, block, warps, instruction, begin):
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"num_warps": 2}, "a warpgroup is 4 warps"),
+        ({"num_warps": 2, "maxnreg": 255}, "a warpgroup is 4 warps"),
         ({"num_warps": 4, "hopper": "1"}, "hopper=1"),
         ({"num_warps": 4, "debug": True}, "one wgmma at a time"),
         ({"num_warps": 8, "BM": 32, "BN": 32}, "64 x 16 at least"),
