@@ -170,8 +170,8 @@ def of_simt(text: str) -> Iterator[Mutant]:
                 yield to("advance", what, f"{m[1]}or {v}, {v} : i32")
         m = re.search(r"arrivals=(\d+)", line)
         if m and int(m[1]) > 1:
-            fewer = line.replace(m[0], f"arrivals={int(m[1]) - 1}")
-            yield to("arrival", "one fewer", fewer)
+            fewer = line.replace(m[0], f"arrivals={int(m[1]) // 2}")  # 3 are refused
+            yield to("arrival", "half", fewer)
         if op.startswith("tma_load") and "pair=1" in op:
             yield to("copy", "for itself", line.replace("pair=1", "pair=0"))
         if re.match(r"turn\b", op):
