@@ -163,7 +163,14 @@ def test_why_a_load_is_narrow():
 
 def test_why_loads_do_not_run_ahead_and_what_to_try():
     report = product.compile(
-        "*fp16", "*fp16", "*fp32", "i32", N=64, num_warps=2, target="cuda:sm_90a"
+        "*fp16",
+        "*fp16",
+        "*fp32",
+        "i32",
+        N=64,
+        num_warps=2,
+        maxnreg=255,
+        target="cuda:sm_90a",
     ).report
     ahead = [r for r in report.rows if r.what == "load ahead"]
     assert len(ahead) == 2
