@@ -42,7 +42,7 @@ CAPS = {
     "csrc/passes/host": 941,
     "csrc/passes/run": 181,
     "csrc/passes/simt": 8807,
-    "csrc/passes/tile": 4643,
+    "csrc/passes/tile": 4648,
     "csrc/ptx": 11694,
     "csrc/runtime": 10610,
     "csrc/runtime/emu": 316,

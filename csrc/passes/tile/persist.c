@@ -392,6 +392,17 @@ program_of(Build *b, const Deal *d, Val *t, Val *side, Val *rows, Val *const blo
         id[k] = ir_select(b, is_pair, of_pair[k], single[k]);
 }
 
+/* A loop over bounds, the first, the end and the step; b goes on inside of it. Gives its index. */
+static Val *
+open_loop(Build *b, Val **bounds, Op **loop)
+{
+    Func *f = b->f;
+    *loop = ir_op(b, OP_FOR, 3, bounds, 0, NULL);
+    ir_set_attr(*loop, ATTR_STAGES, 1);
+    *b = (Build){.f = f, .block = ir_block(f, *loop), .loc = f->loc};
+    return ir_block_arg(b->block, bounds[0]->type, NULL);
+}
+
 static void
 run_by_time(Func *f, bool is_last_long)
 {
@@ -408,10 +419,8 @@ run_by_time(Func *f, bool is_last_long)
     Deal d = deal_by_time(&b, side[0], rows, block);
     Val *bounds[] = {block[0], ir_bin(&b, OP_MUL, d.steps, block[1]), block[1]};
     b.before = end; /* behind what stays in front */
-    Op *loop = ir_op(&b, OP_FOR, COUNT(bounds), bounds, 0, NULL);
-    ir_set_attr(loop, ATTR_STAGES, 1);
-    b = (Build){.f = f, .block = ir_block(f, loop), .loc = f->loc};
-    Val *t = ir_block_arg(b.block, bounds[0]->type, NULL), *at[2];
+    Op *loop;
+    Val *t = open_loop(&b, bounds, &loop), *at[2];
     program_of(&b, &d, ir_bin(&b, OP_DIV, t, block[1]), side[0], rows, block, at);
     id[0] = at[0];
     if (is_last_long)
@@ -436,10 +445,8 @@ run_in_turn(Func *f, bool in_bands)
     Val *bounds[] = {number_of(&b, OP_BLOCK_ID, 0), count_programs(&b, side),
                      number_of(&b, OP_NUM_BLOCKS, 0)};
     b.before = end; /* behind what stays in front */
-    Op *loop = ir_op(&b, OP_FOR, COUNT(bounds), bounds, 0, NULL);
-    ir_set_attr(loop, ATTR_STAGES, 1);
-    b = (Build){.f = f, .block = ir_block(f, loop), .loc = f->loc};
-    Val *t = ir_block_arg(b.block, bounds[0]->type, NULL);
+    Op *loop;
+    Val *t = open_loop(&b, bounds, &loop);
     (in_bands ? divide_in_bands : divide)(&b, t, side, id);
     ir_yield(b.block, f->loc);
     move_into(loop, first, &front);
