@@ -39,6 +39,15 @@ f8_to_float(Ll *l, Elem e, Lv x)
     return LLVMBuildBitCast(l->b, LLVMBuildOr(l->b, bits, sign, ""), f32, "");
 }
 
+/* x, of which LLVM knows no more what it was made of. */
+static Lv
+fenced(Ll *l, Lv x)
+{
+    Lt t = LLVMTypeOf(x);
+    return LLVMIsConstant(x) ? x
+                             : ll_intrinsic(l, "llvm.arithmetic.fence", &t, 1, &x, 1);
+}
+
 /* LLVM narrows what it finds done to a half that was widened: a floor, a comparison, a select. A CPU without arithmetic of
  * halves gets those element by element, or with masks of 32 bits packed to 16. */
 static Lv
@@ -47,9 +56,7 @@ half_to_float(Ll *l, Lv x)
     Lt t = like(x, l->f32);
     Lv y = LLVMBuildFPExt(l->b, x, t, "");
     bool narrows = ll_is_host(l) && !l->has_halves && ll_lanes(x) >= 4;
-    return narrows && !LLVMIsConstant(y)
-               ? ll_intrinsic(l, "llvm.arithmetic.fence", &t, 1, &y, 1)
-               : y;
+    return narrows ? fenced(l, y) : y;
 }
 
 Lv
@@ -257,6 +264,8 @@ small_int_to_float(Ll *l, Elem from, Lv x)
     return LLVMBuildFSub(l->b, w, same_float(l, w, 0x1p23 + bias), "");
 }
 
+/* By f32, whose one rounding stays one: what f32 does not hold is an infinity of f16. LLVM would make of it an integer as
+ * f16, and of that, widened, the integer as f32, which is no infinity. */
 static Lv
 int_to_float(Ll *l, Elem from, Elem to, Lv x)
 {
@@ -267,7 +276,10 @@ int_to_float(Ll *l, Elem from, Elem to, Lv x)
                ? small_int_to_float(l, from, x)
            : elem_is_signed(from) ? LLVMBuildSIToFP(l->b, x, t, "")
                                   : LLVMBuildUIToFP(l->b, x, t, "");
-    return elem_is_narrow_float(to) ? cast_float_to_narrow(l, to, v, ROUND_RTNE) : v;
+    if (!elem_is_narrow_float(to))
+        return v;
+    bool fits = bits < 16 || (bits == 16 && elem_is_signed(from));
+    return cast_float_to_narrow(l, to, to == E_F16 && !fits ? fenced(l, v) : v, ROUND_RTNE);
 }
 
 /* To 16 bits and cut to `to`: LLVM takes llvm.fptosi.sat of vectors of 16 bits lane by lane. A NaN is 0. */

@@ -366,6 +366,32 @@ def test_no_positives_that_ptxas_packs(bits):
 
 
 @triton.jit
+def signed_fields(x_ptr, y_ptr, WIDE: tl.constexpr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(y_ptr + i, tl.load(x_ptr + i).to(WIDE).to(tl.float32))
+
+
+@pytest.mark.parametrize("wide", ["uint32", "uint64"])
+@pytest.mark.parametrize("dtype", [np.int8, np.int16])
+def test_signed_fields_without_a_sign(device, rng, dtype, wide):
+    """A field of a word, widened with its sign, is converted as a number without one."""
+    x = rng.integers(np.iinfo(dtype).min, np.iinfo(dtype).max, 512).astype(dtype)
+    y = device.poison(512, np.float32)
+    signed_fields[(1,)](device.put(x), y, getattr(tl, wide), 512)
+    want = x.astype(wide).astype(np.float32)
+    np.testing.assert_array_equal(device.get(y), want)
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+def test_no_signed_field_is_converted(bits):
+    """ptxas 13.0 converts what bfe.s32 has taken as if it had a sign."""
+    types = (f"*i{bits}:16", "*fp32:16")
+    code = signed_fields.compile(*types, WIDE=tl.uint32, N=512, target="cuda:sm_90a")
+    ptx = code.asm["ptx"]
+    assert "cvt.rn.f32.u32" in ptx and "bfe.s32" not in ptx and "prmt.b32" in ptx
+
+
+@triton.jit
 def upper_bits(
     x_ptr, y_ptr, o_ptr, WIDE: tl.constexpr, K: tl.constexpr, N: tl.constexpr
 ):

@@ -1,4 +1,4 @@
-"""NaNs, and signs of zeros and of halves, that ptxas 13.0 forgets."""
+"""NaNs, and signs of zeros, of halves and of operands, that ptxas 13.0 forgets."""
 
 from __future__ import annotations
 
@@ -103,3 +103,59 @@ def test_no_negative_half_of_a_pair():
     types = ("*fp16:16", "*fp16:16", "*fp16:16")
     code = turned.compile(*types, N=512, target="cuda:sm_90a").asm["ptx"]
     assert code.count("or.b32") == code.count("mul.rn.f16x2") == 4
+
+
+@triton.jit
+def signs(x_ptr, o_ptr, TO: tl.constexpr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x = tl.load(x_ptr + i)
+    tl.store(o_ptr + i, (-(x > 0).to(tl.int32)).to(tl.float32).to(TO))
+    tl.store(o_ptr + N + i, tl.where(x > 2, -1.0, 0.0).to(TO))
+
+
+@pytest.mark.parametrize("to", ["uint8", "uint16", "uint32", "uint64", "int32"])
+def test_minus_ones_as_integers(device, to):
+    """-1.0, where it was selected, is 0 as a number without a sign."""
+    x = np.arange(-32, 32, dtype=np.int32)
+    o = device.poison(128, to)
+    signs[(1,)](device.put(x), o, getattr(tl, to), 64)
+    least = -1 if to == "int32" else 0
+    want = [np.where(x > 0, least, 0), np.where(x > 2, least, 0)]
+    np.testing.assert_array_equal(device.get(o), np.concatenate(want).astype(to))
+
+
+def test_no_minus_one_that_ptxas_converts():
+    types = ("*i32", "*u8")
+    code = signs.compile(*types, TO=tl.uint8, N=64, target="cuda:sm_90a").asm["ptx"]
+    assert "selp.f32" not in code and code.count("selp.b32") == 2
+
+
+@triton.jit
+def scaled_rows(x_ptr, o_ptr, SCALE: tl.constexpr, K: tl.constexpr):
+    i, k, j = tl.arange(0, 16), tl.arange(0, K), tl.arange(0, 8)
+    x = tl.load(x_ptr + i[:, None] * K + k)
+    z = tl.dot(x, tl.full([K, 8], SCALE, x.dtype))
+    tl.store(o_ptr + i[:, None] * 8 + j, z)
+
+
+@pytest.mark.parametrize("scale", [-12.0, -0.5, 3.0])
+@pytest.mark.parametrize("k", [8, 16, 32])
+def test_products_with_a_constant(device, rng, k, scale):
+    """The operands are pairs of one number, whose signs are two."""
+    x = rng.integers(-8, 8, (16, k)).astype(np.float16)
+    o = device.poison(128, np.float32)
+    scaled_rows[(1,)](device.put(x.ravel()), o, scale, k, num_warps=1)
+    want = x.astype(np.float32) @ np.full((k, 8), scale, np.float32)
+    np.testing.assert_array_equal(device.get(o), want.ravel())
+
+
+@pytest.mark.parametrize("dtype", ["fp16", "bf16"])
+def test_no_negative_operand_of_a_product(dtype):
+    """ptxas 13.0 negates a pair as one number of 32 bits, and mma.sync both of it."""
+    options = {"num_warps": 1, "target": "cuda:sm_90a"}
+    code = [
+        scaled_rows.compile(f"*{dtype}", "*fp32", SCALE=scale, K=8, **options).asm["ptx"]
+        for scale in (-12.0, 12.0)
+    ]
+    assert all("mma.sync.aligned.m16n8k8" in ptx for ptx in code)
+    assert ["%lanemask_ge" in ptx for ptx in code] == [True, False]

@@ -78,6 +78,26 @@ BAD = {
         test_nans.chosen, ("*fp32", "*fp32"), {"N": 64}, "sm_90a",
         "I2F|FSET.BF", "SEL R.*0x80000000",
     ),
+    "SIGNED_FIELDS": Bad(
+        test_integers.signed_fields, ("*i8:16", "*fp32:16"),
+        {"WIDE": tl.uint32, "N": 512}, "sm_90a", "I2F.S", "I2FP.F32.U32",
+    ),
+    "SELECTED_MINUS_ONES": Bad(
+        test_nans.signs, ("*i32", "*u8"), {"TO": tl.uint8, "N": 64}, "sm_90a",
+        "SEL R.*0xffffffff", "F2I",
+    ),
+    "MASKED_HALVES": Bad(
+        test_bits_of_floats.masked, ("*fp32:16", "*i16:16"),
+        {"TO": tl.float16, "MASK": 0x1FF}, "sm_90a", "PRMT R.*0x5410, RZ", "LOP3.*0x1ff",
+    ),
+    "SELECTED_HALVES": Bad(
+        test_bits_of_floats.chosen_halves, ("*bf16:16", "*i32:16", "*bf16:16"), {},
+        "sm_90a", r"PRMT (R\d+), R\d+, 0x7632, \1", "SHF.R.U32.HI",
+    ),
+    "NEGATIVE_OPERANDS": Bad(
+        test_nans.scaled_rows, ("*fp16", "*fp32"),
+        {"SCALE": -12.0, "K": 8, "num_warps": 1}, "sm_90a", "HMMA.*, -R", "HMMA.1688",
+    ),
 }  # fmt: skip
 
 

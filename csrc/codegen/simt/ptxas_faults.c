@@ -130,26 +130,37 @@ hidden(Avoid *a, Lv word)
                "=r,r", &word, 1, false);
 }
 
+/* Is it a product by mma.sync of one of two types? */
 static bool
-is_float8_mma(Lv called)
+is_mma_of(Lv called, const char *type, const char *other)
 {
     size_t n;
     if (!LLVMIsAInlineAsm(called))
         return false;
     const char *text = LLVMGetInlineAsmAsmString(called, &n);
-    return !strncmp(text, "mma.sync.", 9) &&
-           (strstr(text, ".e4m3.") || strstr(text, ".e5m2."));
+    return !strncmp(text, "mma.sync.", 9) && (strstr(text, type) || strstr(text, other));
 }
 
+/* only_negative: those whose upper bit is set. */
 static void
-hide_constants(Avoid *a, Lv mma)
+hide_constants(Avoid *a, Lv mma, bool only_negative)
 {
     unsigned n = LLVMGetNumArgOperands(mma);
     for (unsigned i = 0; i < n; i++) {
         Lv word = LLVMGetOperand(mma, i);
-        if (LLVMIsConstant(word) && LLVMTypeOf(word) == a->l->i32)
+        if (LLVMIsAConstantInt(word) && LLVMTypeOf(word) == a->l->i32 &&
+            (!only_negative || LLVMConstIntGetSExtValue(word) < 0))
             LLVMSetOperand(mma, i, hidden(a, word));
     }
+}
+
+static void
+hide_operands(Avoid *a, Lv call, Lv called)
+{
+    if (has_fault(a->l, FAULT_FLOAT8_CONSTANTS) && is_mma_of(called, ".e4m3.", ".e5m2."))
+        hide_constants(a, call, false);
+    if (is_mma_of(called, ".f16.f16.", ".bf16.bf16."))
+        hide_constants(a, call, true);
 }
 
 static bool
@@ -277,12 +288,12 @@ compared(Ll *l, Lv v)
     return ll_asm(l, l->i1, text, "=b,f,f", of, 2, false);
 }
 
-/* 1 or -1 beside -0: of integers, where nobody sees a conversion of one bit. */
+/* 1 beside -0, or -1 beside 0, of integers, where nobody sees a conversion of one bit. */
 static Lv
 selected(Ll *l, Lv v)
 {
     LLVMBool loses;
-    bool is_zero = false, is_one = false;
+    bool is_zero = false, is_minus_zero = false, is_one = false, is_minus_one = false;
     Lv bits[2];
     if (LLVMTypeOf(v) != l->f32)
         return NULL;
@@ -291,15 +302,161 @@ selected(Ll *l, Lv v)
         if (!LLVMIsAConstantFP(arm))
             return NULL;
         double x = LLVMConstRealGetDouble(arm, &loses);
-        is_zero |= x == 0 && !LLVMIsNull(arm);
-        is_one |= x == 1 || x == -1;
+        is_zero |= x == 0;
+        is_minus_zero |= x == 0 && !LLVMIsNull(arm);
+        is_one |= x == 1;
+        is_minus_one |= x == -1;
         bits[i] = LLVMConstBitCast(arm, l->i32);
     }
-    if (!is_zero || !is_one)
+    if (!(is_minus_zero && is_one) && !(is_zero && is_minus_one))
         return NULL;
     LLVMPositionBuilderBefore(l->b, v);
     Lv r = LLVMBuildSelect(l->b, LLVMGetOperand(v, 0), bits[0], bits[1], "");
     return LLVMBuildBitCast(l->b, r, l->f32, "");
+}
+
+static bool
+is_constant_shift(Lv v, LLVMOpcode op)
+{
+    return LLVMIsAInstruction(v) && LLVMGetInstructionOpcode(v) == op &&
+           LLVMIsAConstantInt(LLVMGetOperand(v, 1));
+}
+
+/* The word of which v is the upper half. */
+static Lv
+word_of_upper(Ll *l, Lv v)
+{
+    enum { HALF = 16 };
+    if (LLVMIsABitCastInst(v))
+        v = LLVMGetOperand(v, 0);
+    if (LLVMIsATruncInst(v)) {
+        v = LLVMGetOperand(v, 0);
+        return LLVMTypeOf(v) == l->i32 && is_constant_shift(v, LLVMLShr) &&
+                       LLVMConstIntGetZExtValue(LLVMGetOperand(v, 1)) == HALF
+                   ? LLVMGetOperand(v, 0)
+                   : NULL;
+    }
+    if (!LLVMIsAExtractElementInst(v))
+        return NULL;
+    Lv pair = LLVMGetOperand(v, 0), at = LLVMGetOperand(v, 1);
+    return LLVMGetVectorSize(LLVMTypeOf(pair)) == 2 && LLVMIsAConstantInt(at) &&
+                   LLVMConstIntGetZExtValue(at) == 1
+               ? LLVMBuildBitCast(l->b, pair, l->i32, "")
+               : NULL;
+}
+
+/* Selections among which is the upper half of a word get it by a shift: where another selection
+ * changes the lower half in place, ptxas would take that half twice. */
+static void
+shift_upper_halves(Ll *l, Lv select)
+{
+    Lt t = LLVMTypeOf(select);
+    LLVMTypeKind k = LLVMGetTypeKind(t);
+    if (t != l->i16 && k != LLVMHalfTypeKind && k != LLVMBFloatTypeKind)
+        return;
+    LLVMPositionBuilderBefore(l->b, select);
+    for (unsigned i = 1; i <= 2; i++) {
+        Lv word = word_of_upper(l, LLVMGetOperand(select, i));
+        if (!word)
+            continue;
+        word = ll_asm(l, l->i32, "shr.u32 $0, $1, 16;", "=r,r", &word, 1, false);
+        Lv half = LLVMBuildTrunc(l->b, word, l->i16, "");
+        LLVMSetOperand(select, i, LLVMBuildBitCast(l->b, half, t, ""));
+    }
+}
+
+/* A bit as 0 or -1, which PTX selects. */
+static Lv
+selected_minus_one(Ll *l, Lv v)
+{
+    Lv bit = LLVMGetOperand(v, 0), minus_one = LLVMConstReal(l->f32, -1);
+    if (LLVMTypeOf(v) != l->f32 || LLVMTypeOf(bit) != l->i1)
+        return NULL;
+    LLVMPositionBuilderBefore(l->b, v);
+    Lv r = LLVMBuildSelect(l->b, bit, LLVMConstBitCast(minus_one, l->i32), ll_i32(l, 0), "");
+    return LLVMBuildBitCast(l->b, r, l->f32, "");
+}
+
+/* 8 or 16 bits of a word, with their sign, which begin at 0 of *word; 0: v is no such field. */
+static int
+signed_field(Ll *l, Lv v, Lv *word)
+{
+    enum { WORD = 32 };
+    int bits = 0;
+    if (LLVMIsASExtInst(v)) {
+        Lv x = LLVMGetOperand(v, 0);
+        bits = (int)LLVMGetIntTypeWidth(LLVMTypeOf(x));
+        *word = bits < WORD ? LLVMBuildZExt(l->b, x, l->i32, "") : x;
+    } else if (is_constant_shift(v, LLVMAShr)) {
+        Lv x = LLVMGetOperand(v, 0);
+        int right = (int)LLVMConstIntGetZExtValue(LLVMGetOperand(v, 1)), left = 0;
+        if (is_constant_shift(x, LLVMShl)) {
+            left = (int)LLVMConstIntGetZExtValue(LLVMGetOperand(x, 1));
+            x = LLVMGetOperand(x, 0);
+        }
+        bits = WORD - right;
+        if (left > right)
+            return 0;
+        *word = LLVMBuildLShr(l->b, x, ll_i32(l, right - left), "");
+    }
+    return bits == 8 || bits == 16 ? bits : 0;
+}
+
+/* A field with a sign, converted as if it had none: the sign comes by prmt, in which ptxas sees no field. */
+static Lv
+unsigned_field(Ll *l, Lv v)
+{
+    Lv x = LLVMGetOperand(v, 0), word;
+    Lt t = LLVMTypeOf(x);
+    if (LLVMIsAZExtInst(x))
+        x = LLVMGetOperand(x, 0);
+    if (LLVMTypeOf(x) != l->i32)
+        return NULL;
+    LLVMPositionBuilderBefore(l->b, v);
+    int bits = signed_field(l, x, &word);
+    if (!bits)
+        return NULL;
+    x = ll_asm(l, l->i32, bits == 8 ? "prmt.b32 $0, $1, 0, 0x8880;" : "prmt.b32 $0, $1, 0, 0x9910;",
+               "=r,r", &word, 1, false);
+    x = t == l->i32 ? x : LLVMBuildZExt(l->b, x, t, "");
+    return LLVMBuildUIToFP(l->b, x, LLVMTypeOf(v), "");
+}
+
+/* The bits of a float of 16 bits that a conversion made, by LLVM or by an instruction of ours. */
+static bool
+is_converted(const Ll *l, Lv x)
+{
+    if (LLVMTypeOf(x) != l->i16)
+        return false;
+    if (LLVMIsABitCastInst(x))
+        return is_of_floats(LLVMTypeOf(LLVMGetOperand(x, 0)));
+    return LLVMIsACallInst(x) && LLVMIsAInlineAsm(LLVMGetCalledValue(x));
+}
+
+/* Such bits and a mask. Two conversions become one of a pair, of which the lower half goes
+ * unmasked to a store; of what prmt moves there is no pair. */
+static Lv
+masked_half(Ll *l, Lv v)
+{
+    Lt t = LLVMTypeOf(v);
+    Lv x = LLVMGetOperand(v, 0), mask;
+    if (LLVMIsAZExtInst(v) && LLVMIsATruncInst(x)) {
+        unsigned bits = LLVMGetIntTypeWidth(LLVMTypeOf(x));
+        mask = LLVMConstInt(t, (1ull << bits) - 1, false);
+        x = LLVMGetOperand(x, 0);
+    } else if (LLVMGetInstructionOpcode(v) == LLVMAnd &&
+               LLVMIsAConstantInt(LLVMGetOperand(v, 1))) {
+        mask = LLVMGetOperand(v, 1);
+        if (LLVMIsAZExtInst(x))
+            x = LLVMGetOperand(x, 0);
+    } else
+        return NULL;
+    if (!is_converted(l, x))
+        return NULL;
+    LLVMPositionBuilderBefore(l->b, v);
+    Lv word = LLVMBuildZExt(l->b, x, l->i32, "");
+    word = ll_asm(l, l->i32, "prmt.b32 $0, $1, 0, 0x4410;", "=r,r", &word, 1, false);
+    return LLVMBuildAnd(l->b, LLVMBuildIntCast2(l->b, word, t, false, ""), mask, "");
 }
 
 static bool
@@ -347,15 +504,22 @@ rewritten(Avoid *a, Lv v)
     move_stored_floats(l, v);
     if (LLVMIsAFCmpInst(v))
         return compared(l, v);
-    if (LLVMIsASelectInst(v))
+    if (LLVMIsASelectInst(v)) {
+        shift_upper_halves(l, v);
         return selected(l, v);
+    }
     if (LLVMIsAInsertElementInst(v))
         return paired(l, v);
+    if (LLVMIsASIToFPInst(v))
+        return selected_minus_one(l, v);
+    if (LLVMIsAUIToFPInst(v))
+        return unsigned_field(l, v);
+    if (LLVMIsAZExtInst(v) || LLVMIsABinaryOperator(v))
+        return masked_half(l, v);
     if (!LLVMIsACallInst(v))
         return NULL;
     Lv called = LLVMGetCalledValue(v);
-    if (has_fault(l, FAULT_FLOAT8_CONSTANTS) && is_float8_mma(called))
-        hide_constants(a, v);
+    hide_operands(a, v, called);
     if (!LLVMIsAFunction(called))
         return NULL;
     const char *name = LLVMGetValueName2(called, &n);
