@@ -26,7 +26,7 @@ is_big(const Func *f, const Val *v)
 bool
 moves_registers(Comp *c, const Op *o)
 {
-    return op_has(o, OPF_FREE) ||
+    return op_has(o, OPF_FREE) || o->op == OP_LOCAL_LOAD ||
            (o->op == OP_CONVERT && convert_plan(c, o)->kind <= CONV_REGS);
 }
 

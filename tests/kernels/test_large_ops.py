@@ -94,6 +94,24 @@ def steps(x_ptr, out_ptr, n, B: tl.constexpr):
 
 
 @tegula.jit
+def turns(x_ptr, out_ptr, n, B: tl.constexpr):
+    """Blocks that loops carry and that are not cut: other registers make each."""
+    at = tl.arange(0, B)[:, None] * B + tl.arange(0, B)[None, :]
+    a, b = tl.load(x_ptr + at), tl.load(x_ptr + B * B + at)
+    first = a
+    for k in range(n):
+        a, b = tl.trans(a) + b, a
+        if k != 1:
+            a = a * 2 - tl.cumsum(b, 1)
+    while n > 2:
+        a, b = b - tl.trans(b), a
+        n -= 1
+    tl.store(out_ptr + at, a)
+    tl.store(out_ptr + B * B + at, b)
+    tl.store(out_ptr + 2 * B * B + at, first)
+
+
+@tegula.jit
 def sort(x_ptr, B: tl.constexpr):
     i = tl.arange(0, B)
     tl.store(x_ptr + i, tl.sort(tl.load(x_ptr + i)))
@@ -227,6 +245,21 @@ def test_steps(device, rng, n):
     for k in range(n, 3, -1):
         a, b = b * 3 + k, a
     np.testing.assert_array_equal(device.get(out), [a, b, total])
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 4])
+def test_turns(device, rng, n):
+    x = rng.integers(-9, 9, (2, 128, 128)).astype(np.int32)
+    out = device.poison((3, 128, 128), np.int32)
+    turns[(1,)](device.put(x), out, n, B=128, num_warps=1)
+    a, b = x
+    for k in range(n):
+        a, b = a.T + b, a
+        if k != 1:
+            a = a * 2 - b.cumsum(1, dtype=np.int32)
+    for _ in range(n, 2, -1):
+        a, b = b - b.T, a
+    np.testing.assert_array_equal(device.get(out), [a, b, x[0]])
 
 
 def test_fetch(device, rng):

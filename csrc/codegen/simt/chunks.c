@@ -182,6 +182,17 @@ joined_at(Sim *s, Chunks *c, const Place *p)
     return eval(s, c, &from);
 }
 
+/* From an array that is laid out as the value's registers are. */
+static Lv
+from_array(Sim *s, Chunks *c, const Place *p, Lv array)
+{
+    Lv at = ll_i32(s->l, (int32_t)p->at[0]);
+    if (moving(c, p->at + 1))
+        at = sim_joined(s, at, p->at[0], sim_counted(s, c, p->at + 1),
+                        moving(c, p->at + 1));
+    return sim_local_load(s, p->v->type, array, at);
+}
+
 static Lv
 compute(Sim *s, Chunks *c, const Place *p)
 {
@@ -197,6 +208,7 @@ compute(Sim *s, Chunks *c, const Place *p)
     case OPS(OPS_INDEX, OP_SPLIT, OP_CONVERT): return renamed_at(s, c, p);
     case OP_JOIN:
     case OP_CAT: return joined_at(s, c, p);
+    case OP_LOCAL_LOAD: return from_array(s, c, p, sim_slices(s, arg(o, 0)));
     default: break;
     }
     Lv *x = NEW_N(s->a, Lv, o->n_args + 1);
@@ -211,16 +223,6 @@ compute(Sim *s, Chunks *c, const Place *p)
 }
 
 static Lv
-from_home(Sim *s, Chunks *c, const Place *p)
-{
-    Lv at = ll_i32(s->l, (int32_t)p->at[0]);
-    if (moving(c, p->at + 1))
-        at = sim_joined(s, at, p->at[0], sim_counted(s, c, p->at + 1),
-                        moving(c, p->at + 1));
-    return sim_local_load(s, p->v->type, sim_local_home(s, p->v), at);
-}
-
-static Lv
 made_or_kept(Sim *s, Chunks *c, const Place *p)
 {
     const Val *v = p->v;
@@ -229,7 +231,7 @@ made_or_kept(Sim *s, Chunks *c, const Place *p)
     if (!v->is_kept)
         err_at(s->c, v->def ? v->def->loc : s->f->loc, VALUE,
                "a block that no loop over chunks computes is not kept: run keep_local");
-    return from_home(s, c, p);
+    return from_array(s, c, p, sim_local_home(s, v));
 }
 
 static Lv
@@ -261,16 +263,31 @@ sim_chunk(Sim *s, Chunks *c, const Val *v)
     return r;
 }
 
-void
-sim_chunk_keep(Sim *s, Chunks *c, const Val *v, Lv *r)
+static void
+keep_in(Sim *s, Chunks *c, const Val *v, Lv *r, Lv array)
 {
     Place p = place_of(c, v, 0);
     Lv at = sim_counted(s, c, p.at + 1);
     for (int i = 0; i < sim_n_regs(v); i++)
         if (!((uint32_t)i & ~c->regs))
             sim_local_store(
-                s, v->type, sim_local_home(s, v),
+                s, v->type, array,
                 sim_joined(s, at, moving(c, p.at + 1), ll_i32(s->l, i), (Col)i), r[i]);
+}
+
+void
+sim_chunk_keep(Sim *s, Chunks *c, const Val *v, Lv *r)
+{
+    keep_in(s, c, v, r, sim_local_home(s, v));
+}
+
+void
+sim_store_big(Sim *s, const Op *o)
+{
+    const Val *v = arg(o, 2);
+    Chunks c = sim_chunks(s, v->type->layout->n[IN_REG], 0, 0);
+    keep_in(s, &c, v, sim_chunk(s, &c, v), sim_slices(s, arg(o, 0)));
+    sim_chunks_end(s, &c);
 }
 
 /* ---- whole values ---------------------------------------------------------------------- */

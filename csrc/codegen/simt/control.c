@@ -18,13 +18,10 @@ per_phi(const Val *v)
                                                                            : 1;
 }
 
-/* v's registers as they travel; they are packed here, in front of the jump. NULL: v is big
- * and goes its own way (carry.c), here and below. */
+/* v's registers as they travel; they are packed here, in front of the jump. */
 static Lv *
 parts_of(Sim *s, const Val *v)
 {
-    if (is_big(s->f, v))
-        return NULL;
     int per = per_phi(v), n = sim_n_regs(v) / per;
     Lv *regs = sim_val(s, v), *part = NEW_N(s->a, Lv, n);
     for (int i = 0; i < n; i++)
@@ -33,10 +30,9 @@ parts_of(Sim *s, const Val *v)
 }
 
 static void
-add_incoming(Sim *s, const Val *v, Lv *phi, Lv *part, LLVMBasicBlockRef from)
+add_incoming(const Val *v, Lv *phi, Lv *part, LLVMBasicBlockRef from)
 {
-    (void)s;
-    for (int i = 0; part && i < sim_n_regs(v) / per_phi(v); i++)
+    for (int i = 0; i < sim_n_regs(v) / per_phi(v); i++)
         LLVMAddIncoming(phi[i], &part[i], &from, 1);
 }
 
@@ -45,21 +41,17 @@ add_incoming(Sim *s, const Val *v, Lv *phi, Lv *part, LLVMBasicBlockRef from)
 static Lv *
 open_phis(Sim *s, const Val *v, Lv *part, LLVMBasicBlockRef from)
 {
-    if (!part)
-        return NULL;
     int n = sim_n_regs(v) / per_phi(v);
     Lv *phi = NEW_N(s->a, Lv, n);
     for (int i = 0; i < n; i++)
         phi[i] = LLVMBuildPhi(s->l->b, LLVMTypeOf(part[i]), "");
-    add_incoming(s, v, phi, part, from);
+    add_incoming(v, phi, part, from);
     return phi;
 }
 
 static void
 close_phis(Sim *s, const Val *v, Lv *phi)
 {
-    if (!phi)
-        return;
     int per = per_phi(v);
     Lv *regs = sim_define(s, v);
     for (int i = 0; i < sim_n_regs(v) / per; i++) {
@@ -92,10 +84,10 @@ open_all(Sim *s, Val *const *to, int n, Lv **parts, LLVMBasicBlockRef from)
 }
 
 static void
-add_all(Sim *s, Val *const *to, int n, Lv **phis, Lv **parts, LLVMBasicBlockRef from)
+add_all(Val *const *to, int n, Lv **phis, Lv **parts, LLVMBasicBlockRef from)
 {
     for (int i = 0; i < n; i++)
-        add_incoming(s, to[i], phis[i], parts[i], from);
+        add_incoming(to[i], phis[i], parts[i], from);
 }
 
 static void
@@ -110,10 +102,6 @@ close_all(Sim *s, Val *const *to, int n, Lv **phis)
 static void
 same_registers(Sim *s, const Val *to, const Val *from)
 {
-    if (is_big(s->f, to)) {
-        sim_carry_same(s, to, from);
-        return;
-    }
     s->vals[to->id] = sim_val(s, from);
     sim_to_local(s, to);
 }
@@ -214,7 +202,6 @@ sim_for(Sim *s, const Op *o)
     int n = o->n_results;
     Val *const *carried = b->args + 1;
     Lv **init = all_parts(s, o, 3, n);
-    sim_carry_in(s, carried, n, o, 3);
     LLVMBasicBlockRef before = here(s), body = ll_block(l, "for"),
                       after = ll_block(l, "done");
     ll_if(l, enters(s, o, &d, lb, ub), body, after);
@@ -222,13 +209,12 @@ sim_for(Sim *s, const Op *o)
     Lv **phis = open_all(s, carried, n, init, before);
     close_all(s, carried, n, phis);
     sim_block(s, b);
-    sim_carry_on(s, carried, n, b->last);
     Lv more = goes_on(s, &d, iv, ub), next = LLVMBuildAdd(l->b, iv, step, "");
     Lv **yielded = all_parts(s, b->last, 0, n);
     keep_pointers(s, b, phis, yielded);
     LLVMBasicBlockRef end = here(s);
     LLVMAddIncoming(iv, &next, &end, 1);
-    add_all(s, carried, n, phis, yielded, end);
+    add_all(carried, n, phis, yielded, end);
     Lv branch = LLVMBuildCondBr(l->b, more, body, after);
     if (ir_attr(o, ATTR_UNROLL) == 1)
         ll_keep_rolled(l, branch);
@@ -236,11 +222,8 @@ sim_for(Sim *s, const Op *o)
     LLVMMoveBasicBlockAfter(after, end);
     LLVMPositionBuilderAtEnd(l->b, after);
     phis = open_all(s, o->results, n, init, before);
-    add_all(s, o->results, n, phis, yielded, end);
+    add_all(o->results, n, phis, yielded, end);
     close_all(s, o->results, n, phis);
-    for (int i = 0; i < n; i++)
-        if (is_big(s->f, result(o, i)))
-            sim_carry_same(s, result(o, i), carried[i]);
     if (l->team_threads && ir_has_op(b, OP_MMA_START)) /* alone on a multiprocessor */
         sim_begin_anew(s);
 }
@@ -256,8 +239,6 @@ sim_while(Sim *s, const Op *o)
                       body = ll_block(l, "do"), after = ll_block(l, "done");
     int n = test->n_args;
     Lv **init = all_parts(s, o, 0, n);
-    sim_carry_in(s, test->args, n, o, 0);
-    before = here(s);
     ll_jump(l, head);
     Lv **phis = open_all(s, test->args, n, init, before);
     close_all(s, test->args, n, phis);
@@ -267,9 +248,8 @@ sim_while(Sim *s, const Op *o)
         same_registers(s, b->args[i], arg(test->last, i + 1));
     sim_block(s, b);
     Lv **yielded = all_parts(s, b->last, 0, n);
-    sim_carry_on(s, test->args, n, b->last);
     LLVMBasicBlockRef end = here(s);
-    add_all(s, test->args, n, phis, yielded, end);
+    add_all(test->args, n, phis, yielded, end);
     LLVMBuildBr(l->b, head);
 
     LLVMMoveBasicBlockAfter(after, end);
@@ -293,7 +273,6 @@ sim_if(Sim *s, const Op *o)
         LLVMPositionBuilderAtEnd(l->b, way[k]);
         sim_block(s, o->regions[k]);
         parts[k] = all_parts(s, o->regions[k]->last, 0, o->n_results);
-        sim_carry_in(s, o->results, o->n_results, o->regions[k]->last, 0);
         LLVMBuildBr(l->b, after);
         end[k] = here(s);
     }
@@ -302,6 +281,6 @@ sim_if(Sim *s, const Op *o)
     if (!o->n_results)
         return;
     Lv **phis = open_all(s, o->results, o->n_results, parts[0], end[0]);
-    add_all(s, o->results, o->n_results, phis, parts[1], end[1]);
+    add_all(o->results, o->n_results, phis, parts[1], end[1]);
     close_all(s, o->results, o->n_results, phis);
 }

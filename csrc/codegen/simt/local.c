@@ -12,7 +12,8 @@
  * Rule 1: an op that knows nothing of chunks (dot, some converts) takes a big value whole:
  *         sim_val reads all of it, for that op alone (sim_forget), and sim_to_local puts
  *         results away.
- * Rule 2: a place is written where its value is defined, so each run of a loop has its own.
+ * Rule 2: a place is written where its value is defined, so each run of a loop has its own. What
+ *         loops carry lies in places of the text (local_alloc).
  */
 #include "codegen/simt/local.h"
 
@@ -54,8 +55,7 @@ note_deaths(Sim *s, const Block *b, const Op *o, const Op *user)
             note_deaths(s, b, o, p);
 }
 
-/* Backwards, so that the first op met that asks for a value is the last one. What loops
- * carry and what comes out of an if keeps its place. */
+/* Backwards, so that the first op met that asks for a value is the last one. */
 static void
 find_deaths(Sim *s, const Block *b)
 {
@@ -83,7 +83,7 @@ sim_local_open(Sim *s)
 void
 sim_local_close(Sim *s)
 {
-    int64_t bytes = 0;
+    int64_t bytes = local_bytes(s->f);
     for (int i = 0; s->local && i < s->local->arrays.n; i++)
         bytes += s->local->arrays.at[i].bytes;
     if (bytes > MAX_BYTES)
@@ -202,6 +202,10 @@ sim_to_local(Sim *s, const Val *v)
 bool
 sim_local_op(Sim *s, const Op *o)
 {
+    if (o->op == OP_LOCAL_STORE && is_big(s->f, arg(o, 2))) {
+        sim_store_big(s, o);
+        return true;
+    }
     if (!s->local || !o->n_results || !is_big(s->f, result(o, 0)))
         return false;
     if (!is_by_register(s->c, o) && o->op != OP_JOIN && o->op != OP_CAT)

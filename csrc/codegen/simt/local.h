@@ -68,6 +68,7 @@ Lv *sim_piece_result(Sim *s, const Pieces *p, const Val *v);
 void sim_piece_keep(Sim *s, Pieces *p, const Val *v, Lv *regs);
 
 void sim_compute_big(Sim *s, const Val *v); /* element by element, into its place */
+void sim_store_big(Sim *s, const Op *o);    /* the LOCAL_STORE of a big value */
 /* v's place; of what has one. */
 Lv sim_local_home(Sim *s, const Val *v);
 /* Room for n elements in the thread's memory, until it is given back. */

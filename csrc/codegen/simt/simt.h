@@ -7,7 +7,7 @@
  *     values.c        the registers of a value
  *     local.c chunks.c    values with too many registers: loops over chunks of them
  *     slices.c        slices that passes keep in local memory
- *     control.c       for, while, if; carry.c: of big values
+ *     control.c       for, while, if
  *     words.c         elements <-> 32-bit words: packing, shuffles
  *     scratch.c       the places of ops in shared memory, and their waits
  *     memory.c        load, store, atomics
@@ -101,15 +101,9 @@ void sim_free_dead(Sim *s, const Op *o); /* its operands' places, if it was the 
 void sim_to_local(Sim *s, const Val *v); /* v is defined: to its place, if it has one */
 
 /* ---- slices.c: what passes keep in local memory ------------------------------------------ */
+Lv sim_slices(Sim *s, const Val *local); /* where they begin */
 void sim_slice_load(Sim *s, const Op *o);
 void sim_slice_store(Sim *s, const Op *o);
-
-/* ---- carry.c: big values that go into control flow and out of it ------------------------- */
-/* to[i], in its place, becomes operand first + i of o: before a loop, at an end of an if. */
-void sim_carry_in(Sim *s, Val *const *to, int n, const Op *o, int first);
-/* The same at the end of a loop's body, where operands may be made of all of `to`. */
-void sim_carry_on(Sim *s, Val *const *to, int n, const Op *o);
-void sim_carry_same(Sim *s, const Val *to, const Val *from); /* another name */
 
 /* ---- control.c -------------------------------------------------------------------------- */
 void sim_for(Sim *s, const Op *o);

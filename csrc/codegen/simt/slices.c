@@ -18,6 +18,13 @@ all_slices(Sim *s)
     return s->slices;
 }
 
+Lv
+sim_slices(Sim *s, const Val *local)
+{
+    Lv at = ll_i64(s->l, ir_attr(local->def, ATTR_AT));
+    return LLVMBuildInBoundsGEP2(s->l->b, s->l->i8, all_slices(s), &at, 1, "");
+}
+
 /* Bytes of a slice of t in one thread. */
 static int
 slice_bytes(const Type *t)

@@ -13,10 +13,10 @@
  *
  * Results that lanes part between them (reduced_layouts.c) are moved to be so where that helps to cut.
  *
- * Where one big value cannot be cut (a loop carries it, a scan or a gather goes along every dim, it
- * is sorted, printed or in assembly), none is. Then a kernel of MAX_WORDS words or more
- * has loops over chunks of registers that codegen makes (codegen/simt/local.c), because as straight
- * code it would take ptxas minutes to spill:
+ * A kernel of MAX_WORDS words or more would take ptxas minutes to spill as straight code. There what
+ * loops carry goes to local memory before it is cut (chunk_carried.c). Where one big value cannot
+ * be cut (a scan or a gather goes along every dim, it is sorted, printed or in assembly), none is, and
+ * such a kernel has loops over chunks of registers that codegen makes (codegen/simt/local.c):
  *
  *     func @f(..) {    =>    func @f(..) chunks 32 {
  *
@@ -189,10 +189,12 @@ pass_chunk(Func *f)
         have_parted(f, &parts);
     }
     bool is_much = words >= (has_acc ? MAX_DOT_WORDS : MAX_WORDS);
-    if ((is_much &&
-         (has_acc || words > 2 * MAX_WORDS || least_words(f) > MOST_LEAST)) ||
-        kernel_code_size(f) >= (has_acc ? MAX_CODE : MAX_STRAIGHT_CODE)) {
-        have_whole(f, &parts);
-        f->chunk_bits = bits_for(count_big(f->body));
-    }
+    if (!(is_much &&
+          (has_acc || words > 2 * MAX_WORDS || least_words(f) > MOST_LEAST)) &&
+        kernel_code_size(f) < (has_acc ? MAX_CODE : MAX_STRAIGHT_CODE))
+        return;
+    have_whole(f, &parts);
+    if (chunk_carried(f) && !has_acc && !f->log2_ctas && cut(f, false))
+        return;
+    f->chunk_bits = bits_for(count_big(f->body));
 }

@@ -1,5 +1,6 @@
 /* chunk.h: how big blocks are cut into slices; for chunk.c and its parts.
  *
+ *     chunk_carried.c what loops carry goes to local memory
  *     chunk_dims.c    along which dim each value is cut
  *     chunk_levels.c  which loop each op belongs to
  *     chunk_loops.c   what each loop computes again and what is kept; the loops
@@ -32,6 +33,18 @@ typedef struct Cut {
     VEC(Step *) steps;
     Map step_of; /* Op -> Step */
 } Cut;
+
+enum { LOCAL_ALIGN = 16 }; /* of what lies in a thread's local memory */
+
+static inline bool
+chunk_is_local(const Op *o)
+{
+    return o->op >= OP_LOCAL_ALLOC && o->op <= OP_LOCAL_STORE;
+}
+
+/* ---- chunk_carried.c --------------------------------------------------------------------- */
+/* false: no loop carries a big block, and none comes out of an if. */
+bool chunk_carried(Func *f);
 
 /* ---- chunk_dims.c ------------------------------------------------------------------------ */
 /* false: some value cannot be cut so. */

@@ -44,6 +44,8 @@ chunk_operand_dim(const Op *o, int i, int r)
 {
     int axis = (int)ir_attr(o, ATTR_AXIS), perm[MAX_RANK];
     const Type *t = arg(o, i)->type;
+    if (chunk_is_local(o))
+        return i == 1 ? WHOLE : r;
     switch (o->op) {
     case OP_SPLAT: return WHOLE;
     case OP_EXPAND: return r == axis ? MISFIT : r - (r > axis);
@@ -69,6 +71,8 @@ result_dim(const Op *o, int i, int d)
 {
     int axis = (int)ir_attr(o, ATTR_AXIS), perm[MAX_RANK];
     const Type *t = arg(o, i)->type;
+    if (chunk_is_local(o))
+        return d;
     switch (o->op) {
     case OP_EXPAND: return d + (d >= axis);
     case OP_RESHAPE: return reshaped(t, d, result(o, 0)->type);
@@ -122,7 +126,7 @@ can_be_cut(const Op *o)
              OPS_THREADS):
         break;
     }
-    return op_has(o, OPF_FREE) || is_plain(o);
+    return op_has(o, OPF_FREE) || is_plain(o) || chunk_is_local(o);
 }
 
 /* ---- slices ------------------------------------------------------------------------------ */

@@ -35,7 +35,7 @@ bool
 chunk_takes_slice(const Cut *k, const Step *s, int i)
 {
     const Op *o = s->o;
-    if (!arg(o, i)->type->rank || k->dim[arg(o, i)->id] < 0)
+    if (!is_in_registers(arg(o, i)) || k->dim[arg(o, i)->id] < 0)
         return false;
     if (!o->n_results || s->is_sum)
         return true;
@@ -44,11 +44,18 @@ chunk_takes_slice(const Cut *k, const Step *s, int i)
 
 /* ---- memory ------------------------------------------------------------------------------ */
 
-static Effect effect_within(const Op *o);
+static Effect effect_within(const Op *o, const Val *place);
 
+/* On a place in local memory; NULL: on all memory that other threads see. */
 static Effect
-effect_of(const Op *o)
+effect_of(const Op *o, const Val *place)
 {
+    if (chunk_is_local(o) && o->n_args)
+        return arg(o, 0) != place ? NOTHING : o->n_results ? READS : WRITES;
+    if (op_has(o, OPF_CONTROL))
+        return effect_within(o, place);
+    if (place || o->op == OP_LOCAL_ALLOC)
+        return NOTHING;
     switch (o->op) {
     case OPS(OP_LAUNCH_TEST, OP_ASSUME, OP_ASSERT): return NOTHING;
     case OP_LOAD: return ir_attr(o, ATTR_VOLATILE) ? FENCES : READS;
@@ -62,19 +69,17 @@ effect_of(const Op *o)
              OPS_FLOW, OP_PRINT, OP_DEBUG, OPS_THREADS):
         break;
     }
-    if (op_has(o, OPF_CONTROL))
-        return effect_within(o);
     return op_has(o, OPF_READS | OPF_WRITES | OPF_SYNC | OPF_STAYS) ? FENCES : NOTHING;
 }
 
 /* Of a loop or an if: what writes in there is in no order with single accesses outside. */
 static Effect
-effect_within(const Op *o)
+effect_within(const Op *o, const Val *place)
 {
     Effect most = NOTHING;
     for (int r = 0; r < o->n_regions; r++)
         for (const Op *p = o->regions[r]->first; p; p = p->next) {
-            Effect e = effect_of(p);
+            Effect e = effect_of(p, place);
             most = MAX(most, e == WRITES ? FENCES : e);
         }
     return most;
@@ -91,8 +96,10 @@ is_plain(const Op *o)
 static bool
 may_take_turns(const Cut *k, const Op *x, const Op *y)
 {
-    const Val *p = arg(x, 0), *q = arg(y, 0), *root = pointer_root(k->f, p),
-              *other = pointer_root(k->f, q);
+    const Val *p = arg(x, 0), *q = arg(y, 0);
+    if (chunk_is_local(x) && p == q)
+        return true;
+    const Val *root = pointer_root(k->f, p), *other = pointer_root(k->f, q);
     if (!is_plain(x) || !is_plain(y) || !root || !other)
         return false;
     if (root != other)
@@ -104,11 +111,21 @@ may_take_turns(const Cut *k, const Op *x, const Op *y)
            y->op != OP_ATOMIC_RMW;
 }
 
+static const Val *
+place_of(const Op *o)
+{
+    return chunk_is_local(o) && o->n_args ? arg(o, 0) : NULL;
+}
+
 /* How many levels at least y, in slices or not, is above x that stands before it; -1: any. */
 static int
 levels_between(const Cut *k, const Op *x, bool x_cut, const Op *y, bool y_cut)
 {
-    Effect e = effect_of(x), f = effect_of(y);
+    bool both = op_has(x, OPF_CONTROL) && op_has(y, OPF_CONTROL);
+    const Val *place = place_of(chunk_is_local(x) ? x : y);
+    Effect e = effect_of(x, place), f = effect_of(y, place);
+    if (both) /* either may touch what the other does in any memory */
+        return 0;
     if (e == NOTHING || f == NOTHING || (e == READS && f == READS))
         return -1;
     if (!x_cut)
@@ -128,8 +145,9 @@ note_steps(Cut *k, Block *b)
         bool gives_slices = false;
         for (int i = 0; i < o->n_results; i++)
             gives_slices |= k->dim[result(o, i)->id] >= 0;
-        bool alone = takes_slices_alone(k, o) || (gives_slices && chunk_runs_once(o));
-        s->is_cut = alone || gives_slices;
+        bool alone = o->op != OP_LOCAL_ALLOC &&
+                     (takes_slices_alone(k, o) || (gives_slices && chunk_runs_once(o)));
+        s->is_cut = o->op != OP_LOCAL_ALLOC && (alone || gives_slices);
         s->is_whole = !alone;
         s->is_sum = alone && o->op == OP_REDUCE &&
                     k->dim[arg(o, 0)->id] == (int)ir_attr(o, ATTR_AXIS);
@@ -203,7 +221,8 @@ static int
 after_accesses(const Cut *k, const Step *s, bool is_cut)
 {
     int level = 0;
-    if (effect_of(s->o) == NOTHING)
+    if (!chunk_is_local(s->o) && !op_has(s->o, OPF_CONTROL) &&
+        effect_of(s->o, NULL) == NOTHING)
         return 0;
     for (const Op *o = s->o->block->first; o != s->o; o = o->next) {
         const Step *t = map_get(&k->step_of, o, 0);
@@ -236,7 +255,7 @@ is_elsewhere(const Cut *k, const Step *load, const Step *s)
 {
     const Val *root = pointer_root(k->f, arg(load->o, 0)),
               *other = s->o->op == OP_STORE ? pointer_root(k->f, arg(s->o, 0)) : NULL;
-    return !s->is_cut && root && other && root != other;
+    return !s->is_cut && !chunk_is_local(load->o) && root && other && root != other;
 }
 
 bool

@@ -28,7 +28,6 @@
 /* Instructions an element, about. A load of 16 bytes has 8 elements of bf16, its address and its
  * mask; local memory is written, read and competes for L1. */
 enum { COST_RELOAD = 6, COST_LOCAL = 16, COST_KEPT = 24, COST_NEVER = 1 << 20 };
-enum { MAX_LOCAL_BYTES = 448 << 10, LOCAL_ALIGN = 16 };
 
 typedef struct Kept {
     Val *v, *local;
@@ -65,13 +64,13 @@ static int
 own_cost(const Loops *w, const Loop *l, const Step *s)
 {
     const Op *o = s->o;
-    switch (o->op) {
-    case OP_LOAD:
+    if (o->op == OP_LOAD || o->op == OP_LOCAL_LOAD)
         return o->block == l->block && chunk_loads_again(w->k, s, l->level)
                    ? COST_RELOAD
                    : COST_NEVER;
+    switch (o->op) {
     case OP_JOIN: return 0;
-    case OPS(OPS_MOVED, OP_REDUCE, OP_SCAN, OP_GATHER): return COST_NEVER;
+    case OPS(OP_LOAD, OPS_MOVED, OP_REDUCE, OP_SCAN, OP_GATHER): return COST_NEVER;
     case OPS(OPS_VALUES, OPS_INDEX, OP_SPLIT, OP_CAT, OP_RESIZE, OPS_ELEM, OP_STORE,
              OPS_RARE_ACCESS, OPS_TENSOR, OP_DOT, OP_HISTOGRAM, OPS_FOREIGN, OPS_FLOW,
              OPS_NOTES, OPS_THREADS):
@@ -211,9 +210,9 @@ find_loops(Loops *w, Block *b)
 /* ---- bytes ------------------------------------------------------------------------------- */
 
 static const Type *
-local_type(const Cut *k, const Kept *y)
+local_type(const Cut *k, const Val *v)
 {
-    return ty_local(k->c, chunk_type(k, y->v), 1 << k->log2);
+    return ty_local(k->c, chunk_type(k, v), 1 << k->log2);
 }
 
 static bool
@@ -225,13 +224,14 @@ meet(const Kept *x, const Kept *y)
 static int64_t
 end_of(const Cut *k, const Kept *y)
 {
-    return y->at + round_up(slices_bytes(local_type(k, y)), LOCAL_ALIGN);
+    return y->at + round_up(slices_bytes(local_type(k, y->v)), LOCAL_ALIGN);
 }
 
 /* The lowest bytes that no value has that lives then. */
 static void
 place_kept(Loops *w, Kept *y, int n)
 {
+    y->at = round_up(local_bytes(w->k->f), LOCAL_ALIGN);
     for (bool moved = true; moved;) {
         moved = false;
         for (int i = 0; i < n; i++) {
@@ -242,9 +242,6 @@ place_kept(Loops *w, Kept *y, int n)
             }
         }
     }
-    if (end_of(w->k, y) > MAX_LOCAL_BYTES)
-        err_at(w->k->c, w->k->f->loc, RESOURCES, "local memory of a thread",
-               (long long)end_of(w->k, y), (long long)MAX_LOCAL_BYTES);
 }
 
 /* ---- a loop's body ----------------------------------------------------------------------- */
@@ -295,6 +292,8 @@ copy_op(Loops *w, Loop *l, Build *b, const Step *s)
         return;
     }
     Op *n = ir_clone(b, o, &l->slice);
+    if (chunk_is_local(o))
+        ir_set_arg(n, 1, l->op->regions[0]->args[0]);
     for (int i = 0; i < n->n_results; i++)
         result(n, i)->type = chunk_type(k, result(o, i));
 }
@@ -461,7 +460,7 @@ build_loop(Loops *w, Loop *l, Build *b)
         Kept *y = w->kept.at[i];
         if (y->block != l->block || y->from != l->level)
             continue;
-        y->local = ir_op1(b, OP_LOCAL_ALLOC, 0, NULL, local_type(k, y));
+        y->local = ir_op1(b, OP_LOCAL_ALLOC, 0, NULL, local_type(k, y->v));
         ir_set_attr(y->local->def, ATTR_AT, y->at);
     }
     open_loop(w, l, b);
@@ -535,4 +534,7 @@ chunk_loops(Cut *k)
         if (k->steps.at[i]->is_cut && !k->steps.at[i]->is_whole &&
             !k->steps.at[i]->is_sum)
             ir_erase(k->steps.at[i]->o);
+    EACH_CONTROL_OP(o, k->f->body)
+        if (o->op == OP_LOCAL_ALLOC && result(o, 0)->type->slots == 1)
+            result(o, 0)->type = local_type(k, result(o, 0));
 }

@@ -83,6 +83,42 @@ find_asked(Keep *k, const Block *b)
     }
 }
 
+/* Would what is made of v be made once `store` has written the place that v was loaded from? Each
+ * register may be made of itself right before it is stored. */
+static bool
+is_asked_late(const Keep *k, const Val *v, const Op *store, bool is_same_register)
+{
+    for (const Use *u = v->uses; u; u = u->next) {
+        const Op *o = u->user, *p = store;
+        if (o == store && is_same_register)
+            continue;
+        if (o->n_results && is_by_register(k->f->c, o) &&
+            !k->is_root[result(o, 0)->id]) {
+            bool is_same = is_same_register && op_has(o, OPF_ELEM);
+            if (is_asked_late(k, result(o, 0), store, is_same))
+                return true;
+            continue;
+        }
+        while (p && p != o)
+            p = p->next;
+        if (p)
+            return true;
+    }
+    return false;
+}
+
+static void
+find_late(Keep *k)
+{
+    EACH_CONTROL_OP(o, k->f->body) {
+        if (o->op != OP_LOCAL_LOAD)
+            continue;
+        for (const Op *p = o->next; p; p = p->next)
+            if (p->op == OP_LOCAL_STORE && arg(p, 0) == arg(o, 0))
+                k->is_root[result(o, 0)->id] |= is_asked_late(k, result(o, 0), p, true);
+    }
+}
+
 static void
 settle(const Keep *k, Val *v)
 {
@@ -100,18 +136,18 @@ is_chunked(const Func *f, const Op *o, bool results)
 {
     switch (o->op) {
     case OPS(OP_JOIN, OP_CAT, OPS_ACCESS, OP_GATHER, OP_INLINE_ASM, OP_INLINE_ASM_IO,
-             OP_FOR, OP_WHILE, OP_IF, OP_YIELD, OP_CONDITION, OP_ASSERT, OP_PRINT):
+             OP_ASSERT, OP_PRINT):
         return true;
     case OP_REDUCE: return !results || !f->log2_ctas;
     case OP_HISTOGRAM: return !results;
     case OP_SCAN: return scan_has_chunks(f, o);
     case OP_CONVERT: return convert_has_chunks(f->c, o);
     case OPS(OPS_VALUES, OPS_INDEX, OP_SPLIT, OP_RESIZE, OP_KEEP, OPS_ELEM, OPS_TENSOR,
-             OP_DOT, OP_EXTERN, OP_EXTERN_IO, OP_RETURN, OP_ASSUME, OP_DEBUG,
+             OP_DOT, OP_EXTERN, OP_EXTERN_IO, OPS_FLOW, OP_ASSUME, OP_DEBUG,
              OPS_THREADS):
         break;
     }
-    return is_by_register(f->c, o);
+    return o->op == OP_LOCAL_STORE || is_by_register(f->c, o);
 }
 
 static int
@@ -152,6 +188,7 @@ pass_keep_local(Func *f)
               .is_asked = NEW_N(a, bool, f->n_vals),
               .cost = NEW_N(a, int, f->n_vals)};
     find_roots(&k, f->body);
+    find_late(&k);
     find_asked(&k, f->body);
     EACH_CONTROL_VAL(v, f->body)
         settle(&k, v);

@@ -1,0 +1,140 @@
+/* chunk_carried: big blocks that loops carry, or that come out of an if, lie in local memory.
+ *
+ *     %y = for .. %x (%a) {          %m = local_alloc : local<1 x f32[32768]>
+ *       .. f(%a) ..                  local_store %m, 0, %x
+ *       yield %b               =>    for .. {
+ *     }                                .. f(local_load %m, 0) ..
+ *     g(%y)                            local_store %m, 0, %b
+ *                                    }
+ *                                    g(local_load %m, 0)
+ *
+ * A load or a store of a whole block is cut like any other access, slice by slice.
+ *
+ * Rule 1: each block of the text that asks for a value loads it, at its top or behind the op that gives it,
+ *         and what is carried is stored at the end of a body. So `yield %b, %a` reads both before it writes one.
+ */
+#include "passes/simt/chunk.h"
+
+typedef struct Carried {
+    Func *f;
+    Arena *a;
+    int64_t end; /* bytes of local memory that are taken */
+    int n_places;
+} Carried;
+
+static Val *
+new_place(Carried *w, Op *before, const Type *t)
+{
+    Build b = ir_before(before);
+    Val *m = ir_op1(&b, OP_LOCAL_ALLOC, 0, NULL, ty_local(w->f->c, t, 1));
+    ir_set_attr(m->def, ATTR_AT, w->end);
+    w->end += round_up(slices_bytes(m->type), LOCAL_ALIGN);
+    w->n_places++;
+    return m;
+}
+
+/* Not where v is what the place holds anyway. */
+static void
+put(Val *m, Op *before, Val *v)
+{
+    Build b = ir_before(before);
+    if (v->def && v->def->op == OP_LOCAL_LOAD && arg(v->def, 0) == m)
+        return;
+    Val *args[] = {m, ir_const_i32(&b, 0), v};
+    ir_op(&b, OP_LOCAL_STORE, 3, args, 0, NULL);
+}
+
+static Val *
+get(Val *m, Op *before, const Type *t)
+{
+    Build b = ir_before(before);
+    return ir_op1(&b, OP_LOCAL_LOAD, 2, (Val *[]){m, ir_const_i32(&b, 0)}, t);
+}
+
+/* Whoever asks for v loads it from m. */
+static void
+load_instead(Carried *w, Val *v, Val *m)
+{
+    Map loads = {.a = w->a}; /* Block -> Val */
+    while (v->uses) {
+        Use *u = v->uses;
+        Block *b = u->user->block;
+        Val *x = map_get(&loads, b, 0);
+        if (!x) {
+            bool is_behind = v->def && b == v->def->block;
+            x = get(m, is_behind ? v->def->next : b->first, v->type);
+            map_put(&loads, b, 0, x);
+        }
+        ir_set_arg(u->user, (int)(u - u->user->args), x);
+    }
+}
+
+static void
+carry_for(Carried *w, Op *o)
+{
+    Block *b = o->regions[0];
+    for (int i = o->n_results; i-- > 0;) {
+        if (!has_many_registers(result(o, i)))
+            continue;
+        Val *m = new_place(w, o, result(o, i)->type);
+        put(m, o, arg(o, 3 + i));
+        load_instead(w, b->args[1 + i], m);
+        load_instead(w, result(o, i), m);
+        put(m, b->last, arg(b->last, i));
+    }
+}
+
+static void
+carry_while(Carried *w, Op *o)
+{
+    Block *test = o->regions[0], *body = o->regions[1];
+    for (int i = test->n_args; i-- > 0;) {
+        if (!has_many_registers(test->args[i]))
+            continue;
+        Val *m = new_place(w, o, test->args[i]->type);
+        put(m, o, arg(o, i));
+        load_instead(w, test->args[i], m);
+        put(m, body->last, arg(body->last, i));
+    }
+    for (int i = o->n_results; i-- > 0;) {
+        Val *v = arg(test->last, 1 + i);
+        if (!has_many_registers(v))
+            continue;
+        bool is_there = v->def && v->def->op == OP_LOCAL_LOAD && v->def->block == test;
+        Val *m = is_there ? arg(v->def, 0) : new_place(w, o, v->type);
+        put(m, test->last, v);
+        load_instead(w, body->args[i], m);
+        load_instead(w, result(o, i), m);
+    }
+}
+
+static void
+carry_if(Carried *w, Op *o)
+{
+    for (int i = o->n_results; i-- > 0;) {
+        if (!has_many_registers(result(o, i)))
+            continue;
+        Val *m = new_place(w, o, result(o, i)->type);
+        for (int r = 0; r < o->n_regions; r++) {
+            put(m, o->regions[r]->last, arg(o->regions[r]->last, i));
+        }
+        load_instead(w, result(o, i), m);
+    }
+}
+
+bool
+chunk_carried(Func *f)
+{
+    Carried w = {.f = f, .a = f->c->arena};
+    EACH_OP_INSIDE_OUT(o, f->body) {
+        if (o->op == OP_FOR)
+            carry_for(&w, o);
+        if (o->op == OP_WHILE)
+            carry_while(&w, o);
+        if (o->op == OP_IF)
+            carry_if(&w, o);
+    }
+    if (w.n_places)
+        pass_dce(f); /* what they carried, or gave */
+    return w.n_places > 0;
+}
