@@ -89,6 +89,24 @@ def carried(x_ptr, out_ptr, n, M: tl.constexpr, N: tl.constexpr):
 
 
 @tegula.jit
+def carried_rows(x_ptr, out_ptr, n, M: tl.constexpr, N: tl.constexpr):
+    """A row of the block is a slice, and so is its maximum; sums are no part of it."""
+    at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    top = tl.full((M,), -1000, tl.int32)
+    sums = tl.zeros((64,), tl.int32)
+    for k in range(n):
+        x = tl.load(x_ptr + k * M * N + at)
+        top = tl.maximum(top, tl.max(x, 1))
+        if k == 1:
+            top += 5
+            sums += 1
+        sums += tl.arange(0, 64) * k
+        tl.store(out_ptr + k * M * N + at, x - top[:, None])
+    tl.store(out_ptr + n * M * N + at, tl.broadcast_to(top[:, None], (M, N)))
+    tl.store(out_ptr + (n + 1) * M * N + tl.arange(0, 64), sums)
+
+
+@tegula.jit
 def scatter(x_ptr, to_ptr, out_ptr, n, B: tl.constexpr):
     i = tl.arange(0, B)
     to = tl.load(to_ptr + i, mask=i < n)
@@ -243,6 +261,23 @@ def test_carried(device, rng, n):
         want.append(x[k] - top[:, None])
     want.append(np.repeat((top + before if n > 1 else top)[:, None], N, 1))
     np.testing.assert_array_equal(device.get(out)[: n + 1], np.array(want))
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_carried_rows(device, rng, n):
+    M, N = 32, 1024
+    x = rng.integers(-99, 99, (3, M, N)).astype(np.int32)
+    out = device.poison((5, M, N), np.int32)
+    carried_rows[(1,)](device.put(x), out, n, M=M, N=N, num_warps=WARPS)
+    top, sums, got = np.full(M, -1000), np.zeros(64, int), device.get(out)
+    for k in range(n):
+        top = np.maximum(top, x[k].max(1))
+        if k == 1:
+            top, sums = top + 5, sums + 1
+        sums += np.arange(64) * k
+        np.testing.assert_array_equal(got[k], x[k] - top[:, None])
+    np.testing.assert_array_equal(got[n], np.repeat(top[:, None], N, 1))
+    np.testing.assert_array_equal(got[n + 1].ravel()[:64], sums)
 
 
 def test_scatter(device, rng):

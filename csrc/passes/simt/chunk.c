@@ -26,6 +26,7 @@
  */
 #include "passes/simt/chunk.h"
 #include "passes/simt/layouts.h"
+#include "passes/tile/tiles.h"
 
 enum {
     CUT_WORDS = 240,    /* of a thread's 255 registers: from here on some would spill */
@@ -114,6 +115,17 @@ cut(Func *f, bool as_one_loop)
     return false;
 }
 
+/* Blocks of few registers that loops carry go to local memory only where that helps. */
+static bool
+cut_carried(Func *f)
+{
+    if (cut(f, false))
+        return true;
+    Func *copy = trial_copy(f);
+    return chunk_carried(copy, true) && cut(copy, false) && chunk_carried(f, true) &&
+           cut(f, false);
+}
+
 /* ---- results that lanes part --------------------------------------------------------- */
 
 typedef struct Parted {
@@ -194,7 +206,8 @@ pass_chunk(Func *f)
         kernel_code_size(f) < (has_acc ? MAX_CODE : MAX_STRAIGHT_CODE))
         return;
     have_whole(f, &parts);
-    if (chunk_carried(f) && !has_acc && !f->log2_ctas && cut(f, false))
+    chunk_carried(f, false);
+    if (!has_acc && !f->log2_ctas && cut_carried(f))
         return;
     f->chunk_bits = bits_for(count_big(f->body));
 }

@@ -43,8 +43,8 @@ chunk_is_local(const Op *o)
 }
 
 /* ---- chunk_carried.c --------------------------------------------------------------------- */
-/* false: no loop carries a big block, and none comes out of an if. */
-bool chunk_carried(Func *f);
+/* false: no loop carries a big block, or any if all, and none comes out of an if. */
+bool chunk_carried(Func *f, bool all);
 
 /* ---- chunk_dims.c ------------------------------------------------------------------------ */
 /* false: some value cannot be cut so. */

@@ -8,7 +8,8 @@
  *                                    }
  *                                    g(local_load %m, 0)
  *
- * A load or a store of a whole block is cut like any other access, slice by slice.
+ * A load or a store of a whole block is cut like any other access, slice by slice. Blocks of few registers lie there
+ * only where nothing could be cut else: rows' maxima beside blocks whose rows are registers.
  *
  * Rule 1: each block of the text that asks for a value loads it, at its top or behind the op that gives it,
  *         and what is carried is stored at the end of a body. So `yield %b, %a` reads both before it writes one.
@@ -18,9 +19,16 @@
 typedef struct Carried {
     Func *f;
     Arena *a;
+    bool all;    /* blocks of few registers, too */
     int64_t end; /* bytes of local memory that are taken */
     int n_places;
 } Carried;
+
+static bool
+lies(const Carried *w, const Val *v)
+{
+    return has_many_registers(v) || (w->all && is_in_registers(v));
+}
 
 static Val *
 new_place(Carried *w, Op *before, const Type *t)
@@ -69,36 +77,37 @@ load_instead(Carried *w, Val *v, Val *m)
     }
 }
 
+/* What goes round: `inside` begins as init and becomes operand i of end. */
+static Val *
+carry(Carried *w, Op *o, Val *init, Val *inside, Op *end, int i)
+{
+    Val *m = new_place(w, o, inside->type);
+    put(m, o, init);
+    load_instead(w, inside, m);
+    put(m, end, arg(end, i));
+    return m;
+}
+
 static void
 carry_for(Carried *w, Op *o)
 {
     Block *b = o->regions[0];
-    for (int i = o->n_results; i-- > 0;) {
-        if (!has_many_registers(result(o, i)))
-            continue;
-        Val *m = new_place(w, o, result(o, i)->type);
-        put(m, o, arg(o, 3 + i));
-        load_instead(w, b->args[1 + i], m);
-        load_instead(w, result(o, i), m);
-        put(m, b->last, arg(b->last, i));
-    }
+    for (int i = o->n_results; i-- > 0;)
+        if (lies(w, result(o, i)))
+            load_instead(w, result(o, i),
+                         carry(w, o, arg(o, 3 + i), b->args[1 + i], b->last, i));
 }
 
 static void
 carry_while(Carried *w, Op *o)
 {
     Block *test = o->regions[0], *body = o->regions[1];
-    for (int i = test->n_args; i-- > 0;) {
-        if (!has_many_registers(test->args[i]))
-            continue;
-        Val *m = new_place(w, o, test->args[i]->type);
-        put(m, o, arg(o, i));
-        load_instead(w, test->args[i], m);
-        put(m, body->last, arg(body->last, i));
-    }
+    for (int i = test->n_args; i-- > 0;)
+        if (lies(w, test->args[i]))
+            carry(w, o, arg(o, i), test->args[i], body->last, i);
     for (int i = o->n_results; i-- > 0;) {
         Val *v = arg(test->last, 1 + i);
-        if (!has_many_registers(v))
+        if (!lies(w, v))
             continue;
         bool is_there = v->def && v->def->op == OP_LOCAL_LOAD && v->def->block == test;
         Val *m = is_there ? arg(v->def, 0) : new_place(w, o, v->type);
@@ -112,20 +121,20 @@ static void
 carry_if(Carried *w, Op *o)
 {
     for (int i = o->n_results; i-- > 0;) {
-        if (!has_many_registers(result(o, i)))
+        if (!lies(w, result(o, i)))
             continue;
         Val *m = new_place(w, o, result(o, i)->type);
-        for (int r = 0; r < o->n_regions; r++) {
+        for (int r = 0; r < o->n_regions; r++)
             put(m, o->regions[r]->last, arg(o->regions[r]->last, i));
-        }
         load_instead(w, result(o, i), m);
     }
 }
 
 bool
-chunk_carried(Func *f)
+chunk_carried(Func *f, bool all)
 {
-    Carried w = {.f = f, .a = f->c->arena};
+    Carried w = {.f = f, .a = f->c->arena, .all = all};
+    w.end = round_up(local_bytes(f), LOCAL_ALIGN);
     EACH_OP_INSIDE_OUT(o, f->body) {
         if (o->op == OP_FOR)
             carry_for(&w, o);

@@ -535,6 +535,7 @@ chunk_loops(Cut *k)
             !k->steps.at[i]->is_sum)
             ir_erase(k->steps.at[i]->o);
     EACH_CONTROL_OP(o, k->f->body)
-        if (o->op == OP_LOCAL_ALLOC && result(o, 0)->type->slots == 1)
+        if (o->op == OP_LOCAL_ALLOC && result(o, 0)->type->slots == 1 &&
+            k->dim[result(o, 0)->id] >= 0)
             result(o, 0)->type = local_type(k, result(o, 0));
 }
