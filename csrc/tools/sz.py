@@ -41,7 +41,7 @@ CAPS = {
     "csrc/passes": 71,
     "csrc/passes/host": 941,
     "csrc/passes/run": 181,
-    "csrc/passes/simt": 9003,
+    "csrc/passes/simt": 9087,
     "csrc/passes/tile": 4648,
     "csrc/ptx": 11694,
     "csrc/runtime": 10610,

@@ -104,6 +104,7 @@ def carried_rows(x_ptr, out_ptr, n, M: tl.constexpr, N: tl.constexpr):
         tl.store(out_ptr + k * M * N + at, x - top[:, None])
     tl.store(out_ptr + n * M * N + at, tl.broadcast_to(top[:, None], (M, N)))
     tl.store(out_ptr + (n + 1) * M * N + tl.arange(0, 64), sums)
+    tl.store(out_ptr + (n + 1) * M * N + 64 + tl.arange(0, M), top)
 
 
 @tegula.jit
@@ -278,6 +279,7 @@ def test_carried_rows(device, rng, n):
         np.testing.assert_array_equal(got[k], x[k] - top[:, None])
     np.testing.assert_array_equal(got[n], np.repeat(top[:, None], N, 1))
     np.testing.assert_array_equal(got[n + 1].ravel()[:64], sums)
+    np.testing.assert_array_equal(got[n + 1].ravel()[64 : 64 + M], top)
 
 
 def test_scatter(device, rng):

@@ -115,15 +115,18 @@ cut(Func *f, bool as_one_loop)
     return false;
 }
 
-/* Blocks of few registers that loops carry go to local memory only where that helps. */
+/* With rows of few registers as the blocks beside them want them. */
 static bool
-cut_carried(Func *f)
+cut_rows(Func *f)
 {
-    if (cut(f, false))
-        return true;
-    Func *copy = trial_copy(f);
-    return chunk_carried(copy, true) && cut(copy, false) && chunk_carried(f, true) &&
-           cut(f, false);
+    bool is_relaid = chunk_relaid(f);
+    return (chunk_carried(f, true) || is_relaid) && cut(f, false);
+}
+
+static bool
+cut_anyhow(Func *f)
+{
+    return cut(f, false) || (cut_rows(trial_copy(f)) && cut_rows(f));
 }
 
 /* ---- results that lanes part --------------------------------------------------------- */
@@ -207,7 +210,7 @@ pass_chunk(Func *f)
         return;
     have_whole(f, &parts);
     chunk_carried(f, false);
-    if (!has_acc && !f->log2_ctas && cut_carried(f))
+    if (!has_acc && !f->log2_ctas && cut_anyhow(f))
         return;
     f->chunk_bits = bits_for(count_big(f->body));
 }

@@ -1,6 +1,7 @@
 /* chunk.h: how big blocks are cut into slices; for chunk.c and its parts.
  *
  *     chunk_carried.c what loops carry goes to local memory
+ *     chunk_relaid.c  what is loaded and stored in other layouts than blocks beside it
  *     chunk_dims.c    along which dim each value is cut
  *     chunk_levels.c  which loop each op belongs to
  *     chunk_loops.c   what each loop computes again and what is kept; the loops
@@ -46,9 +47,15 @@ chunk_is_local(const Op *o)
 /* false: no loop carries a big block, or any if all, and none comes out of an if. */
 bool chunk_carried(Func *f, bool all);
 
+/* ---- chunk_relaid.c ---------------------------------------------------------------------- */
+/* false: no rows in lanes stand beside a block whose rows are registers. */
+bool chunk_relaid(Func *f);
+
 /* ---- chunk_dims.c ------------------------------------------------------------------------ */
 /* false: some value cannot be cut so. */
 bool chunk_dims(Cut *k);
+/* Is an element of the result made of one element of each operand? */
+bool chunk_is_plain(const Op *o);
 bool chunk_runs_once(const Op *o); /* an access that would write again */
 /* The dim of operand i that is cut where dim r of o's results is; negative: none. */
 int chunk_operand_dim(const Op *o, int i, int r);

@@ -94,9 +94,8 @@ result_dim(const Op *o, int i, int d)
     return op_has(o, OPF_ELEM) ? d : MISFIT;
 }
 
-/* Is an element of the result made of one element of each operand? */
-static bool
-is_plain(const Op *o)
+bool
+chunk_is_plain(const Op *o)
 {
     return op_has(o, OPF_PURE) && op_has(o, OPF_ELEM) && o->n_results == 1 &&
            !op_is_assembly(o);
@@ -107,7 +106,7 @@ static bool
 is_simple_region(const Op *o)
 {
     for (const Op *p = o->regions[0]->first; p != o->regions[0]->last; p = p->next)
-        if (p->op != OP_CONST && (!is_plain(p) || p->n_args > 3))
+        if (p->op != OP_CONST && (!chunk_is_plain(p) || p->n_args > 3))
             return false;
     return true;
 }
@@ -126,7 +125,7 @@ can_be_cut(const Op *o)
              OPS_THREADS):
         break;
     }
-    return op_has(o, OPF_FREE) || is_plain(o) || chunk_is_local(o);
+    return op_has(o, OPF_FREE) || chunk_is_plain(o) || chunk_is_local(o);
 }
 
 /* ---- slices ------------------------------------------------------------------------------ */
