@@ -59,6 +59,28 @@ def test_rows_that_end_together_have_one_mask(
         assert masks(made("i32", M=m, N=n, num_warps=warps).asm["ptx"]) > columns
 
 
+@tegula.jit
+def scaled_rows(x_ptr, y_ptr, rows, OF: tl.constexpr, M: tl.constexpr):
+    r = tl.program_id(0).to(OF) * M + tl.arange(0, M)
+    at = r[:, None] * 128 + tl.arange(0, 128)[None, :]
+    x = tl.load(x_ptr + at, mask=(r < rows)[:, None], other=0.0).to(tl.float32)
+    x = x / tl.sum(x, axis=1)[:, None]
+    tl.store(y_ptr + at, x.to(y_ptr.dtype.element_ty), mask=(r < rows)[:, None])
+
+
+@pytest.mark.parametrize("index", [tl.int32, tl.int64])
+@pytest.mark.parametrize(("m", "warps"), [(32, 1), (64, 2), (32, 2), (256, 16)])
+def test_a_mask_of_16_rows(index: tl.dtype, m: int, warps: int) -> None:
+    """A thread has a mask for each 16 rows of which it has some, and not for each row."""
+    own = m // (2 * warps)
+    asked = {"OF": index, "M": m, "num_warps": warps, "target": "cuda:sm_90a"}
+    b = "*bf16:16"
+    assert masks(scaled_rows.compile(b, b, "i32:16", **asked).asm["ptx"]) == min(
+        m // 16, own
+    )
+    assert masks(scaled_rows.compile(b, b, "i32", **asked).asm["ptx"]) == own
+
+
 @pytest.mark.skipif(not PTXAS, reason="needs ptxas")
 @pytest.mark.parametrize(("n", "warps"), [(2048, 4), (4096, 8), (512, 1), (1024, 2)])
 def test_registers_that_spill_are_dealt_again(n: int, warps: int) -> None:

@@ -289,6 +289,38 @@ bits_of_word(Sim *s, const Op *o, Lv **from, int i, Lv *r)
     return true;
 }
 
+/* Register bits over which a comparison of rows is the same, as 16 divides where they begin and where they end. A
+ * thread that holds eight rows of a tile compares each of them, and has seven predicates: the assembler loads some of
+ * the rows when others are done with. Columns, which lie side by side, are accessed together by one mask. A launch is
+ * asked for multiples of 16 alone, as which sizes that have a factor mostly come; products keep their masks, as it was
+ * not measured there. */
+static uint32_t
+even_rows(Sim *s, const Op *o, int *step)
+{
+    enum { MOST = 4 }; /* log2 of what is ever known to divide an argument */
+    const Val *v = result(o, 0);
+    const Layout *y = v->type->layout;
+    uint32_t mask = 0;
+    for (int b = 0; b < y->n[IN_REG]; b++)
+        if (!s->rows || y->basis[IN_REG][b] == 1)
+            return 0;
+    for (int d = 0; d < v->type->rank; d++) {
+        int shift = layout_dim_shift(y, d), known = -1;
+        for (int b = 0; b < y->n[IN_REG]; b++) {
+            Col by = y->basis[IN_REG][b] >> shift;
+            if (by << shift != y->basis[IN_REG][b] || by >> MIN(MOST, y->log2_shape[d]))
+                continue;
+            if (known < 0)
+                known = facts_constancy(s->rows, v, d, MOST);
+            if (!(by >> known)) {
+                mask |= 1u << b;
+                step[b] = 0;
+            }
+        }
+    }
+    return mask;
+}
+
 /* Register bits over which an integer quotient or comparison is the same, or a remainder counts: those of a run
  * that lies inside a multiple of the other operand, or over which nothing changes. step[b] is by how
  * much the result grows with bit b. Of eight masks more than there are predicates the assembler packs some into
@@ -316,7 +348,7 @@ runs_of(Sim *s, const Op *o, int *step)
             step[bit[i]] = is_rem << i;
         }
     }
-    return mask;
+    return op_is_order(o) ? mask | even_rows(s, o, step) : mask;
 }
 
 /* Is one bit of all, of registers, lanes and warps, alone in moving along dim by this much? */
@@ -643,6 +675,18 @@ open_cluster(Sim *s)
                        names_cluster(s->f->body));
 }
 
+/* NULL: a function with products. */
+static FactTable *
+facts_of_rows(Func *f)
+{
+    EACH_OP(o, f->body)
+        if (o->op == OP_DOT || o->op == OP_MMA_START)
+            return NULL;
+    FactTable *facts = facts_new(f);
+    facts_ask_16(facts);
+    return facts;
+}
+
 void
 cg_simt(Func *f, Binary *out)
 {
@@ -654,6 +698,7 @@ cg_simt(Func *f, Binary *out)
     sim_local_open(&s);
     check_size(&s);
     s.facts = facts_new(f);
+    s.rows = facts_of_rows(f);
     s.vals = NEW_N(a, Lv *, f->n_vals);
     s.lazy = NEW_N(a, struct Lazy *, f->n_vals);
     s.shared_bytes = ir_shared_bytes(f);

@@ -37,6 +37,7 @@ typedef struct Sim {
     Ll *l;
     const Machine *m;
     FactTable *facts;
+    FactTable *rows; /* of which even_rows asks; NULL: masks of rows stay as they are */
     int log2_warps;
     Lv **vals;          /* by value id: one Lv a register */
     struct Lazy **lazy; /* by value id: how registers that are NULL are made; or NULL */

@@ -23,7 +23,6 @@ const char *const order_simt[] = {
     "late_stores",    /* behind split_roles: the team's loops are as they run */
     "cse",            /* addresses that the prologue and the loop share */
     "dce", /* after all: values whose every use got another layout; old addresses */
-    "even_masks",   /* behind all that looks at where masks end */
     "chunk",        /* what is there now is what threads hold */
     "cse",          /* addresses and masks of one slice */
     "dce",          /* whole blocks that only slices are left of */
