@@ -362,15 +362,31 @@ moves_alone(const Layout *l, int dim, Col by)
     return n == 1;
 }
 
-/* Register bits by which pointers grow by as many bytes as step[b], wherever the thread is. */
+enum { FARTHEST = 1 << 22 }; /* bytes, of which an access adds twice as many */
+
+/* By how many elements pointers of v grow with each index of dim, up to `by` of them; 0: that varies, or is far. */
+static int64_t
+stride_of(Sim *s, const Val *v, const Affine *a, int dim, Col by)
+{
+    int64_t stride;
+    if (a && affine_const_stride(a, dim, &stride))
+        return stride > -FARTHEST && stride < FARTHEST ? stride : 0;
+    int k = __builtin_ctz((unsigned)by) + 1;
+    return facts_contiguity(s->facts, v, dim, k) >= k;
+}
+
+/* Register bits by which pointers grow by as many bytes as step[b], wherever the thread is: an access has room for a
+ * constant, and the registers of a tile of 64 rows by two warps take 16 addresses otherwise. */
 static uint32_t
 pointer_runs(Sim *s, const Op *o, int *step)
 {
     const Val *v = result(o, 0);
     const Layout *y = v->type->layout;
     uint32_t mask = 0;
+    Affine a;
     if (o->op != OP_ADDPTR || !y)
         return 0;
+    bool is_affine = affine_of(s->f, v, &a);
     for (int b = 0; b < y->n[IN_REG]; b++)
         for (int d = 0; d < v->type->rank; d++) {
             int shift = layout_dim_shift(y, d);
@@ -379,10 +395,11 @@ pointer_runs(Sim *s, const Op *o, int *step)
             if (!by || by & (by - 1) || by << shift != y->basis[IN_REG][b] ||
                 !moves_alone(y, d, by))
                 continue;
-            int k = __builtin_ctz((unsigned)by) + 1;
-            if (facts_contiguity(s->facts, v, d, k) >= k) {
+            int64_t bytes = stride_of(s, v, is_affine ? &a : NULL, d, by) *
+                            (int64_t)by * elem_info[v->type->elem].bytes;
+            if (bytes && bytes > -FARTHEST && bytes < FARTHEST) {
                 mask |= 1u << b;
-                step[b] = (int)by * elem_info[v->type->elem].bytes;
+                step[b] = (int)bytes;
             }
         }
     return mask;
