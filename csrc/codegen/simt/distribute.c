@@ -153,7 +153,8 @@ pair_of_bytes(Sim *s, Elem from, Elem to, Lv word, int part)
     return LLVMBuildBitCast(l->b, x, l->i32, "");
 }
 
-/* Registers i to i + 3 of a cast of f32 to float8, as a word of memory. */
+/* Registers i to i + 3 of a cast of f32 to float8, as a word of memory. Two halves that are moved into a word are what
+ * the assembler lets the second conversion do. */
 static bool
 cast_to_f8_word(Sim *s, const Op *o, Lv *from, int i, Lv *r)
 {
@@ -164,15 +165,14 @@ cast_to_f8_word(Sim *s, const Op *o, Lv *from, int i, Lv *r)
         ir_attr(o, ATTR_ROUNDING) != ROUND_RTNE || i % EACH ||
         i + EACH > sim_n_regs(arg(o, 0)))
         return false;
-    Lv half[2];
+    Lv halves = LLVMGetPoison(LLVMVectorType(l->i16, 2));
     for (int k = 0; k < 2; k++) {
-        half[k] = s->m->f8_of_pair(l, to->elem, from[i + 2 * k], from[i + 2 * k + 1]);
-        if (!half[k])
+        Lv half = s->m->f8_of_pair(l, to->elem, from[i + 2 * k], from[i + 2 * k + 1]);
+        if (!half)
             return false;
-        half[k] = LLVMBuildZExt(l->b, half[k], l->i32, "");
+        halves = LLVMBuildInsertElement(l->b, halves, half, ll_i32(l, k), "");
     }
-    Lv high = LLVMBuildShl(l->b, half[1], ll_i32(l, 16), "");
-    sim_unpack_word(s, to, LLVMBuildOr(l->b, half[0], high, ""), EACH, r + i);
+    sim_unpack_word(s, to, LLVMBuildBitCast(l->b, halves, l->i32, ""), EACH, r + i);
     return true;
 }
 
