@@ -164,6 +164,23 @@ def test_a_block_that_is_alone_gives_more_registers_back() -> None:
     assert ".minnctapersm 2" in kernel.asm["ptx"]
 
 
+@tegula.jit
+def log_of_sum(x_ptr, y_ptr, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    x = tl.load(x_ptr + row * BLOCK + tl.arange(0, BLOCK)).to(tl.float32)
+    peak = tl.max(x, axis=0)
+    tl.store(y_ptr + row, peak + tl.log(tl.sum(tl.exp(x - peak), axis=0)))
+
+
+@pytest.mark.skipif(not PTXAS, reason="needs ptxas")
+def test_a_block_of_all_threads_keeps_what_it_loaded() -> None:
+    """Its 64 registers a thread are 64 elements, and those as they were loaded leave room for addresses."""
+    options = {"BLOCK": 65536, "num_warps": 32, "target": "cuda:sm_90a"}
+    kernel = log_of_sum.compile("*bf16:16", "*fp32:16", **options)
+    assert kernel.n_spills <= 16
+    assert "again" in kernel.asm["simt"]
+
+
 @pytest.mark.parametrize(("m", "n", "warps"), [(2, 128, 1), (4, 256, 4), (8, 128, 4)])
 def test_columns_of_a_thread_share_an_address(m: int, n: int, warps: int) -> None:
     """The loop has one product for the address of a column; others are a distance away."""

@@ -12,7 +12,7 @@
  * both casts give the same.
  *
  * Rule 1: where registers leave room for half of the threads that a multiprocessor holds all stays
- *         as it is.
+ *         as it is, unless one block takes all registers and leaves none for an address.
  */
 #include "passes/passes.h"
 
@@ -107,7 +107,9 @@ cast_block(Func *f, Block *b)
 void
 pass_cast_again(Func *f)
 {
-    int half = chip_of(f->c->opt.target.sm)->threads / 2;
-    if (most_live_words(f) * half > CHIP_REGISTERS)
+    int64_t half = chip_of(f->c->opt.target.sm)->threads / 2,
+            words = most_live_words(f);
+    bool is_full = words * 32 * f->team_warps >= CHIP_REGISTERS;
+    if (is_full || words * half > CHIP_REGISTERS)
         cast_block(f, f->body);
 }
