@@ -251,6 +251,7 @@ typedef struct Width {
     int stored; /* 1 + log2 of the narrowest that is stored; 0: none is */
     bool is_masked;
     bool has_gaps; /* an access takes every second element, or fewer */
+    VEC(const Op *) accesses;
     /* of a multiprocessor, for so many elements, by log2 */
     int64_t steps[MAX_LOG2_BYTES + 1];
 } Width;
@@ -315,6 +316,30 @@ count_lines(Wishes *s, const Op *o, int fastest, int vec, Width *w)
     }
 }
 
+/* Quotients and remainders of places are the same, or count, over runs of elements, so a thread computes one for all that it
+ * has in a row. The fewer these are, the more quotients there are. An im2col with stride 2 by 1024 elements and 4 warps on
+ * an H100 takes 66 us with one element in a row, which touches the fewest lines, and 31 with four. */
+static void
+count_quotients(Wishes *s, const Val *v, int dim, Map *seen, Width *w)
+{
+    enum { STEPS = 6, BY_CONSTANT = 2, MOST_SEEN = 256 }; /* a step: 4 instructions */
+    const Op *o = v->def;
+    int64_t n;
+    if (!o || !is_block(v) || !op_has(o, OPF_ELEM) || !op_has(o, OPF_PURE) ||
+        seen->n > MOST_SEEN || map_get(seen, v, 0))
+        return;
+    map_put(seen, v, 0, (void *)v);
+    if ((o->op == OP_DIV || o->op == OP_REM) && !elem_is_float(v->type->elem)) {
+        int run = o->op == OP_DIV ? facts_constancy(s->facts, v, dim, MAX_LOG2_BYTES)
+                                  : facts_contiguity(s->facts, v, dim, MAX_LOG2_BYTES),
+            steps = ir_const_as_int(arg(o, 1), &n) ? BY_CONSTANT : STEPS;
+        for (int k = 0; k <= MAX_LOG2_BYTES; k++)
+            w->steps[k] += steps << (MAX_LOG2_BYTES - MIN(k, run));
+    }
+    for (int i = 0; i < o->n_args; i++)
+        count_quotients(s, arg(o, i), dim, seen, w);
+}
+
 /* log2 of the elements that an atomic may take at a time. */
 static int
 atomic_width(Wishes *s, const Op *o, int fastest)
@@ -342,11 +367,18 @@ stored_whole(const Wishes *s, const Type *t, const Width *w)
 
 /* The widest, or less where that leaves gaps. */
 static int
-best_width(const Wishes *s, const Type *t, const Width *w)
+best_width(Wishes *s, const Type *t, int fastest, Width *w)
 {
     int best = w->widest, least = w->has_gaps ? 0 : stored_whole(s, t, w);
     if (least >= best)
         return best;
+    Map seen = {.a = s->c->arena};
+    for (; w->accesses.n; w->accesses.n--) {
+        const Op *o = w->accesses.at[w->accesses.n - 1];
+        count_quotients(s, arg(o, 0), fastest, &seen, w);
+        if (op_mask(o))
+            count_quotients(s, op_mask(o), fastest, &seen, w);
+    }
     for (int v = best; v >= least; v--)
         if (w->steps[v] < w->steps[best])
             best = v;
@@ -397,10 +429,11 @@ scan_accesses(Wishes *s, const Block *b, bool assign)
         if (assign) {
             map_put(&s->access, o, 0,
                     (void *)blocked_lines(s, arg(o, 0)->type, k.fastest,
-                                          best_width(s, arg(o, 0)->type, w),
+                                          best_width(s, arg(o, 0)->type, k.fastest, w),
                                           w->along - 1, line_of(s, o)));
             continue;
         }
+        PUSH(s->c->arena, &w->accesses, o);
         if (!op_is_atomic(o)) {
             MaskEdges e;
             int vec = facts_ragged_log2(s->facts, o, k.fastest, MAX_VEC_BYTES, &e);
