@@ -14,6 +14,7 @@ enum {
     STILL = -1,  /* neighbours are mostly equal */
     SOME = 8,    /* a factor that is not known */
     LOOKS = 128, /* at ops */
+    LANES = 5,   /* log2 of a warp's */
     ASKED = 4,   /* log2 of the divisor that is asked for */
 };
 
@@ -61,7 +62,9 @@ guess_quotient(Guess *g, const Op *o, int dim)
     int y = !ir_const_as_int(arg(o, 1), &c) ? SOME
             : o->op == OP_SHR               ? (int)MIN(MAX(c, 0), 63)
                                             : size_of(g, arg(o, 1));
-    return x < y ? STILL : x - y;
+    if (x >= y)
+        return x - y;
+    return x + LANES > y ? 0 : STILL; /* a warp has several quotients, or one */
 }
 
 static int

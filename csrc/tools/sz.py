@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # Lines of code: without blank lines, comments and docstrings.
 CAPS = {
     "csrc": 840,
-    "csrc/analysis": 6144,
+    "csrc/analysis": 6151,
     "csrc/base": 1691,
     "csrc/codegen": 3612,
     "csrc/codegen/host": 6181,
