@@ -889,6 +889,19 @@ take_wishes(Wishes *s, Val *const *args, const Op *yield, int first)
     return changed;
 }
 
+/* The layout of another block of v's shape that the loop carries; NULL: none has one. Both mostly meet behind the loop, as
+ * a count does the mean that it is of. */
+static const Layout *
+carried_beside(Wishes *s, Val *const *args, int n, const Val *v)
+{
+    for (int i = 0; i < n; i++)
+        if (is_block(args[i]) && wish(s, args[i])->layout && !wishes_any(s, args[i]) &&
+            args[i]->type->rank == v->type->rank &&
+            !memcmp(args[i]->type->shape, v->type->shape, sizeof v->type->shape))
+            return wish(s, args[i])->layout;
+    return NULL;
+}
+
 /* Carried values that are cheap all around get a layout now. */
 static bool
 fix_wishes(Wishes *s, Val *const *args, int n)
@@ -896,7 +909,11 @@ fix_wishes(Wishes *s, Val *const *args, int n)
     bool changed = false;
     for (int i = 0; i < n; i++)
         if (wishes_any(s, args[i])) {
-            set_wish(s, args[i], hinted(s, args[i]), false);
+            int budget = HINT_BUDGET;
+            const Layout *l = hint_of(s, args[i], &budget);
+            if (!l)
+                l = carried_beside(s, args, n, args[i]);
+            set_wish(s, args[i], l ? l : wishes_default(s, args[i]->type), false);
             changed = true;
         }
     return changed;
