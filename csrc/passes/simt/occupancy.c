@@ -260,6 +260,20 @@ at_most_grid(Func *f, int64_t n, int64_t threads)
     return k < 2 || hopper_holds_fewer(f, (int)k, (int)n) ? n : MIN(n, k);
 }
 
+/* n, or as many as all programs of the launch are for a multiprocessor, where those that n leave over would have a round
+ * of their own: a layer norm's backward pass by 512 programs of 8 warps on an H100 runs in 57 us as 3 blocks. */
+static int64_t
+in_one_round(Func *f, int64_t n, int64_t most)
+{
+    int64_t all = 1;
+    while (all < n)
+        all *= 2;
+    bool is_all = all > n && all <= most &&
+                  hopper_holds_fewer(f, (int)all / 2, (int)all) &&
+                  !hopper_holds_fewer(f, (int)all, (int)all + 1);
+    return is_all ? all : n;
+}
+
 static int64_t
 blocks_of_loops(const Chip *chip, Func *f, int64_t threads)
 {
@@ -277,7 +291,8 @@ blocks_of_loops(const Chip *chip, Func *f, int64_t threads)
                 return 0;
         }
     n = MAX(n, threads < MANY_THREADS ? 2 : 1);
-    return at_most_grid(f, MAX(MIN(n, MIN(most, enough / threads)), 1), threads);
+    n = MAX(MIN(n, MIN(most, enough / threads)), 1);
+    return at_most_grid(f, in_one_round(f, n, most), threads);
 }
 
 /* 0: the assembler's choice. */
