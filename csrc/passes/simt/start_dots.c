@@ -205,8 +205,20 @@ release_of(const Op *dot, int i)
     return NULL;
 }
 
+/* Does o want what a product gives that begins behind the one that is looked at? Those in front have begun. */
+static bool
+uses_younger(const Op *o)
+{
+    for (int i = 0; i < o->n_args; i++)
+        if (arg(o, i)->def && arg(o, i)->def->block == o->block &&
+            is_group_dot(arg(o, i)->def))
+            return true;
+    return false;
+}
+
 /* The op that the wait must stand in front of. n_younger: the products that have begun by
- * then. An operand that lasts may be read while threads meet, or wait for another product. */
+ * then. An operand that lasts may be read while threads meet, or wait for another product; but the wait for
+ * a younger one ends this one, too. */
 static Op *
 last_moment(Op *first, const Op *dot, int *n_younger)
 {
@@ -220,7 +232,8 @@ last_moment(Op *first, const Op *dot, int *n_younger)
                        o->op == OP_CONVERT ||
                        /* for other slots, and releases, which go behind this wait */
                        is_of_ring(o) || op_has(o, OPF_VIEW));
-        if (o != dot && !is_younger && !passes && !passes_open(o))
+        if (o != dot &&
+            ((!is_younger && !passes && !passes_open(o)) || uses_younger(o)))
             break;
         *n_younger += is_younger;
     }
