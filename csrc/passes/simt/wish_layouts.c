@@ -674,8 +674,23 @@ is_factor(const Val *v, int *budget)
     return false;
 }
 
+/* Are o's operands that lie elsewhere than the sum made of fewer bytes, which move before they are cast? */
+static bool
+meets_narrow(Wishes *s, const Op *o, const Wish *sum)
+{
+    for (int i = 0; i < o->n_args; i++) {
+        const Val *v = arg(o, i);
+        const Layout *l = wish(s, v)->layout;
+        if (l && l != &layouts_any && l != sum->layout &&
+            !(v->def && v->def->op == OP_CAST &&
+              ty_bits(arg(v->def, 0)->type) < ty_bits(v->type)))
+            return false;
+    }
+    return true;
+}
+
 /* In a chain of products, and in a loop that adds to what was loaded, what meets their sums lies as they do: it
- * moves once, and not each sum. */
+ * moves once, and not each sum. So does what has fewer bytes, where the sum is wanted for something else, too. */
 static const Wish *
 elementwise_wish(Wishes *s, const Op *o)
 {
@@ -683,7 +698,9 @@ elementwise_wish(Wishes *s, const Op *o)
     for (int i = 0; i < o->n_args; i++) {
         const Wish *sum = wish(s, arg(o, i));
         int budget = HINT_BUDGET;
-        if (sum->is_sum && w->layout != sum->layout && is_factor(result(o, 0), &budget))
+        if (sum->is_sum && w->layout != sum->layout &&
+            (is_factor(result(o, 0), &budget) ||
+             (!ir_has_one_use(arg(o, i)) && meets_narrow(s, o, sum))))
             return sum;
     }
     return w;
