@@ -3,7 +3,8 @@
  * First look: what layout would each value like to have?
  *     load, atomic    coalesced: a vector along the fastest dim, then lanes, then warps;
  *                     one choice for all accesses of a shape and order: the widest, or
- *                     less where one of them takes every second element (count_lines)
+ *                     less where one of them takes every second element (count_lines); what
+ *                     moves anyhow, to a product or from one to an atomic, chooses by its type
  *     dot             the accumulator fragments of the tensor core, else blocked
  *     reduce          the operand's, sliced;  shape ops: through the algebra
  *     elementwise     the first operand's that has a wish; a product's sum goes first where

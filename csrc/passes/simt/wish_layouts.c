@@ -197,7 +197,22 @@ pointee_bytes(const Type *ptr)
 
 typedef struct AccessClass {
     int32_t rank, fastest, shape[MAX_RANK];
+    int32_t moves; /* bytes of an element that goes to a product or comes from one */
 } AccessClass;
+
+/* Does v go to products alone, and so through shared memory? */
+static bool
+is_for_dots(const Val *v, int *budget)
+{
+    for (const Use *u = v->uses; u; u = u->next) {
+        const Op *o = u->user;
+        bool is_operand = o->op == OP_DOT && u - o->args < 2;
+        if (--*budget < 0 || (!is_operand && ((o->op != OP_CAST && o->op != OP_TRANS) ||
+                                              !is_for_dots(result(o, 0), budget))))
+            return false;
+    }
+    return true;
+}
 
 static AccessClass
 class_of(Wishes *s, const Op *o)
@@ -208,6 +223,11 @@ class_of(Wishes *s, const Op *o)
     k.rank = t->rank;
     k.fastest = facts_fastest_dim(s->facts, o);
     memcpy(k.shape, t->shape, sizeof k.shape);
+    int budget = HINT_BUDGET;
+    bool moves = op_is_atomic(o)
+                     ? comes_from_dot(arg(o, 1), &budget)
+                     : o->op == OP_LOAD && is_for_dots(result(o, 0), &budget);
+    k.moves = moves ? pointee_bytes(t) : 0;
     return k;
 }
 
