@@ -610,6 +610,56 @@ def test_slots_where_few_warps_fit(D, N, stages, slots):
     assert f"smem<{slots} x f16[{D}, {N}]>" in c.asm["simt"]
 
 
+@triton.jit
+def cast_kernel(
+    a_ptr, b_ptr, c_ptr, K, M: tl.constexpr, N: tl.constexpr, BLOCK_K: tl.constexpr
+):
+    m, n, k = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :], tl.arange(0, BLOCK_K)
+    acc = tl.zeros((M, N), tl.float32)
+    for i in range(0, K, BLOCK_K):
+        a = tl.load(a_ptr + m * K + (i + k)[None, :]).to(tl.float16)
+        b = tl.load(b_ptr + (i + k)[:, None] * N + n).to(tl.float16)
+        acc = tl.dot(a, b, acc)
+    tl.store(c_ptr + m * N + n, acc)
+
+
+CASTS = {"a": ("f4", "f2"), "b": ("f2", "f4"), "both": ("f4", "f4")}
+
+
+@pytest.mark.parametrize("device", ["emu:sm_90a", "cuda"], indirect=True)
+@pytest.mark.parametrize("cast", CASTS.values(), ids=CASTS)
+@pytest.mark.parametrize("trips", [0, 1, 2, 3, 6])
+@pytest.mark.parametrize("num_stages", [2, 3, 4])
+def test_cast_operands(device, rng, num_stages, trips, cast):
+    """Slots that threads read are overwritten while the product runs, others are not."""
+    K = trips * 64
+    a = operand(rng, (128, max(K, 1)), cast[0], False)
+    b = operand(rng, (max(K, 1), 64), cast[1], False)
+    c = device.poison((128, 64), np.float32)
+    cast_kernel[(1,)](
+        device.put(a), device.put(b), c, K, M=128, N=64, BLOCK_K=64,
+        num_warps=4, num_stages=num_stages,
+    )  # fmt: skip
+    want = a[:, :K].astype(np.float64) @ b[:K].astype(np.float64)
+    np.testing.assert_array_equal(device.get(c), want)
+
+
+@pytest.mark.parametrize("cast", CASTS.values(), ids=CASTS)
+def test_code_of_cast_operands(cast):
+    """What threads read has a slot less than what a product reads, which begins before the copies do."""
+    types, (a, b) = {"f4": "fp32", "f2": "fp16"}, cast
+    c = cast_kernel.compile(
+        f"*{types[a]}:16", f"*{types[b]}:16", "*fp16:16", "i32:16", M=128, N=64,
+        BLOCK_K=64, num_warps=4, num_stages=3, target="cuda:sm_90a",
+    )  # fmt: skip
+    assert ("into its own slot" in c.report) == (a == "f4")
+    slots = re.findall(r"smem<(\d) x f\d\d\[\d+, 64\]> #l\d+\n", c.asm["simt"])
+    assert slots[:2] == (["3", "3"] if a == "f2" else ["2", "2" if b == "f4" else "3"])
+    loop = c.asm["simt"].partition(" for ")[2].partition("yield")[0]
+    assert loop.index("mma_start") < loop.index("async_copy")
+    assert loop.count(" barrier\n") == 2
+
+
 def test_reads_wait_for_the_dot():
     signature = ["*fp16:16", "*fp16:16", "*i32:16", "*fp32:16", "i32"]
     ptx = gathered_kernel.compile(

@@ -41,8 +41,8 @@
  * to shared memory, too, where registers would not do otherwise: it is stored once
  * before the loop and read again in each iteration.
  *
- * Where d + 1 slots leave room for few warps, d are enough for copies that are begun at the iteration's end, behind
- * a barrier of their own: choose_late.
+ * Where d + 1 slots leave room for few warps, d are enough for copies that are begun when threads have read what
+ * the iteration brought, behind a barrier of their own: choose_place.
  *
  * Where every thread reads only what it has copied itself (streams that feed no dot), the
  * wait is enough, and there is no barrier.
@@ -562,9 +562,11 @@ optional_words(const Pipe *p)
 static int
 blocks_of(Pipe *p, int words)
 {
-    int64_t slots = p->n_streams ? pipe_slots(p) : 0;
+    int64_t slots = 0;
+    for (int i = 0; i < p->n_streams; i++)
+        slots += p->stream[i].bytes * pipe_slots(p, p->stream[i].is_late);
     return hopper_blocks(p->f, p->f->team_warps, loop_pressure(p->loop) + words,
-                         p->invariant + scratch_bytes(p->body) + slots * all_slots(p));
+                         p->invariant + scratch_bytes(p->body) + slots);
 }
 
 static void
@@ -618,21 +620,39 @@ holds_op(const Block *body, OpCode op)
 /* Where a multiprocessor has fewer than two warps for each scheduler, and one slot less makes room for another block,
  * copies go where this iteration has read: its products run beside the other block's copies. On an H100, with and
  * without: SGLang's latent attention of 16 heads by 4 warps 81 and 95 us, a gathered product by 64x128x64
- * and 2 warps 119 and 151. Warpgroups' products would have to be waited for. */
+ * and 2 warps 119 and 151. What warpgroups' products read where it lies keeps its slots, as it would have to be
+ * waited for; what threads read and compute an operand of is read before the product begins. A product of
+ * 1024x4096x2048 by 128x64x64 and 4 warps, whose left operand is cast from float32: 56 and 82 us.
+ *
+ * Where products wait for what threads compute, and no third block has one meanwhile, they begin before the copies do:
+ * by 128x128x64 and 8 warps 48 us, and 58 where all copies are on their way first. With four blocks it is the
+ * other way round: a left operand that is scaled, 2048^3 by 64x64x64 and 4 warps, 65 and 59. */
 static void
-choose_late(Pipe *p)
+choose_place(Pipe *p)
 {
-    enum { FEW_WARPS = 8 };
+    enum { FEW_WARPS = 8, FEW_BLOCKS = 2 };
+    if (!p->is_async || p->ahead < 1 || p->behind ||
+        ir_attr(p->loop, ATTR_LOOP) & LOOP_MMA_BEHIND || !holds_op(p->body, OP_DOT))
+        return;
     Pipe late = *p;
-    late.is_late = true;
+    bool by_groups = holds_op(p->body, OP_TO_SHARED), any = false;
+    late.copies_at = by_groups ? COPIES_AT_DOT : COPIES_LAST;
+    for (int i = 0; i < p->n_streams; i++) {
+        Stream *s = &late.stream[i];
+        s->is_late = s->is_filled || !pipeline_is_read_in_place(result(s->load, 0));
+        any |= s->is_late;
+    }
     int blocks = blocks_of(p, 0);
-    p->is_late = p->is_async && p->ahead > 0 && !p->behind &&
-                 holds_op(p->body, OP_DOT) && !holds_op(p->body, OP_TO_SHARED) &&
-                 blocks * p->f->team_warps < FEW_WARPS &&
-                 hopper_holds_fewer(p->f, blocks, blocks_of(&late, 0));
-    for (int i = 0; p->is_late && i < p->n_streams; i++)
-        ir_report(p->f, p->stream[i].load->loc, "load ahead",
-                  "into its own slot, so that another block has room");
+    if (by_groups && any && blocks <= FEW_BLOCKS)
+        p->copies_at = COPIES_AT_DOT;
+    if (blocks * p->f->team_warps >= FEW_WARPS ||
+        !hopper_holds_fewer(p->f, blocks, blocks_of(&late, 0)))
+        return;
+    *p = late;
+    for (int i = 0; i < p->n_streams; i++)
+        if (p->stream[i].is_late)
+            ir_report(p->f, p->stream[i].load->loc, "load ahead",
+                      "into its own slot, so that another block has room");
 }
 
 /* ---- small loads ----------------------------------------------------------------- */
@@ -769,7 +789,7 @@ try_loop(Func *f, Op *loop)
     choose_streams(&p, stages);
     if (!p.n_streams) /* all were optional */
         return;
-    choose_late(&p);
+    choose_place(&p);
     if (p.ahead > 0)
         pipeline_rewrite(&p);
     else

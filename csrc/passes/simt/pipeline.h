@@ -33,11 +33,19 @@ typedef struct Stream {
     MaskEdges edges;      /* of its mask, that may end inside of a copy */
     bool is_filled;       /* where its mask is false with something else than zeros */
     bool is_optional;     /* only what an operand is computed from */
+    bool is_late;         /* copies go into the slot that the iteration has read */
     Val *smem;
     /* Where there are no asynchronous copies: */
     bool is_carried; /* from iteration to iteration, in registers: there is no slot */
     Val *loaded;     /* of the last issue */
 } Stream;
+
+/* Where an iteration begins its copies. */
+typedef enum CopiesAt {
+    COPIES_FIRST,
+    COPIES_AT_DOT, /* in front of the product whose operand threads have read and computed */
+    COPIES_LAST,
+} CopiesAt;
 
 /* A loop at work: pipeline.c chooses, pipeline_rewrite.c builds. */
 typedef struct Pipe {
@@ -52,19 +60,19 @@ typedef struct Pipe {
     bool *carried; /* by argument of the body: part of the slice */
     int ahead;     /* iterations between a copy and its use */
     int behind;    /* iterations whose products may still read their slots: 0, 1 */
-    bool is_late;  /* copies go into the iteration's own slots, behind its last read */
-    int64_t step;  /* of the loop, a constant > 0; 0: not known */
+    CopiesAt copies_at;
+    int64_t step; /* of the loop, a constant > 0; 0: not known */
     int64_t
         invariant; /* bytes of operands in shared memory that the loop does not change */
     int unit;      /* slots are counted in bytes of the largest, log2 */
     bool is_async; /* has the chip copies that pass registers by? */
 } Pipe;
 
-/* Slots of each stream. */
+/* Slots of each stream that is late, or that is not. */
 static inline int
-pipe_slots(const Pipe *p)
+pipe_slots(const Pipe *p, bool is_late)
 {
-    return p->ahead + 1 + p->behind - p->is_late;
+    return p->ahead + 1 + p->behind - is_late;
 }
 
 /* pipeline_rewrite.c: makes the loop what the head of pipeline.c shows. */
@@ -86,6 +94,8 @@ void pipeline_share_invariant(Pipe *p);
 bool pipeline_is_link(const Op *o);
 /* The layout that a chain's start has when its end has l. */
 const Layout *pipeline_pulled_back(Comp *c, const Chain *chain, const Layout *l);
+/* Do tensor cores read v where it lies? */
+bool pipeline_is_read_in_place(const Val *v);
 /* Where the elements of v shall lie, contiguous along dim. */
 const Layout *pipeline_slot_layout(Comp *c, const Val *v, int dim);
 

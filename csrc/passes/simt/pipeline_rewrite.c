@@ -82,9 +82,9 @@ clone_slice(Pipe *p, Build *b, Map *map, Val *pred, Op *late)
     }
 }
 
-/* What one iteration wants, on its way: copies into `slot` and their commit, or loads. */
+/* What one iteration wants, on its way: copies into slot[Stream.is_late] and their commit, or loads. */
 static void
-issue(Pipe *p, Build *b, Map *map, Val *pred, Val *slot, Op *late)
+issue(Pipe *p, Build *b, Map *map, Val *pred, Val *const *slot, Op *late)
 {
     clone_slice(p, b, map, pred, late);
     for (int i = 0; i < p->n_streams && !p->is_async; i++) {
@@ -101,7 +101,8 @@ issue(Pipe *p, Build *b, Map *map, Val *pred, Val *slot, Op *late)
         Val *mask = o->n_args > 1 ? ir_mapped(map, arg(o, 1)) : NULL;
         Val *count = mask ? pipeline_count(b, arg(o, 1), &p->stream[i].edges, map)
                           : NULL;
-        Val *args[] = {ir_mapped(map, arg(o, 0)), p->stream[i].smem, slot,
+        Val *args[] = {ir_mapped(map, arg(o, 0)), p->stream[i].smem,
+                       slot[p->stream[i].is_late],
                        masked(b, mask, pred, result(o, 0)->type), count};
         Op *n = ir_op(b, OP_ASYNC_COPY, count ? 5 : 4, args, 0, NULL);
         ir_set_attr(n, ATTR_CACHE, ir_attr(o, ATTR_CACHE));
@@ -282,11 +283,12 @@ hoist_first_reads(Func *f, const Block *body, Op *before)
 
 /* ---- building: the loop ---------------------------------------------------------- */
 
-/* What goes round the loop for its slots. In units of 1 << Pipe.unit bytes. */
+/* What goes round the loop for its slots, [1]: of streams that are late. In units of 1 << Pipe.unit bytes. */
 typedef struct Ring {
     Val *first; /* of the first iteration */
-    Val *read, *write;
-    Val *next; /* what `read` is in the next iteration */
+    Val *read[2], *write[2];
+    Val *next[2]; /* what `read` is in the next iteration */
+    Val *one, *n_slots[2];
     Val **now; /* by argument of the loop: of the slice, `ahead` iterations on */
     /* By stream: what was loaded an iteration ago, without asynchronous copies. */
     Val **loaded;
@@ -351,7 +353,7 @@ allocate_slots(Pipe *p, Build *b)
         const Val *v = result(s->load, 0);
         if (s->is_carried)
             continue;
-        const Type *t = ty_smem(p->c, v->type, pipe_slots(p),
+        const Type *t = ty_smem(p->c, v->type, pipe_slots(p, s->is_late),
                                 pipeline_slot_layout(p->c, v, s->dim));
         b->loc = s->load->loc;
         s->smem = ir_op1(b, OP_SHARED_ALLOC, 0, NULL, t);
@@ -381,13 +383,23 @@ build_prologue(Pipe *p, Build *b, Ring *ring)
                 map_put(&map, p->body->args[i], 0, ring->now[i]);
         /* As in the loop, i + stage is never computed: it might wrap. */
         PipeBound end = pipeline_bound(b, loop, p->step, stage);
-        issue(p, b, &map, pipeline_is_inside(b, &end, lb),
-              stage ? ir_const_i32(b, stage << p->unit) : ring->first, NULL);
+        Val *slot = stage ? ir_const_i32(b, stage << p->unit) : ring->first;
+        issue(p, b, &map, pipeline_is_inside(b, &end, lb), (Val *[]){slot, slot}, NULL);
         land(p, b, ring->first);
         for (int i = 1; i < n_args; i++)
             if (p->carried[i])
                 ring->now[i] = ir_mapped(&map, arg(yield, i - 1));
     }
+}
+
+/* Are there streams that are late, or that are not? */
+static bool
+has_streams(const Pipe *p, bool late)
+{
+    for (int i = 0; i < p->n_streams; i++)
+        if (p->stream[i].is_late == late)
+            return true;
+    return false;
 }
 
 /* The loop's new arguments; map: from the slice's to those that run ahead. */
@@ -399,8 +411,13 @@ carry_ring(Pipe *p, Ring *ring, Val *slot_ahead, Map *map)
             Val *v = p->body->args[i];
             map_put(map, v, 0, ir_carry(p->loop, ring->now[i], v->name));
         }
-    ring->read = ir_carry(p->loop, ring->first, "read");
-    ring->write = p->is_late ? ring->read : ir_carry(p->loop, slot_ahead, "write");
+    for (int late = 0; late < 2; late++) {
+        if (!has_streams(p, late))
+            continue;
+        ring->read[late] = ir_carry(p->loop, ring->first, "read");
+        ring->write[late] = late ? ring->read[late]
+                                 : ir_carry(p->loop, slot_ahead, "write");
+    }
     ring->loaded = NEW_N(p->c->arena, Val *, p->n_streams);
     for (int i = 0; i < p->n_streams; i++) {
         const Stream *s = &p->stream[i];
@@ -463,14 +480,60 @@ fence_slots(Pipe *p, Op *barrier)
         ir_set_attr(p->loop, ATTR_LOOP, ir_attr(p->loop, ATTR_LOOP) | LOOP_MMA_BEHIND);
 }
 
-/* Where all threads have read the iteration's slots -> the loop's end, behind a barrier. */
-static Op *
-read_by_all(Pipe *p)
+/* Goes on to the next iteration's slots. */
+static void
+turn_ring(Pipe *p, Build *b, Ring *ring)
 {
     Op *yield = p->body->last;
-    Build b = {.f = p->f, .block = p->body, .before = yield, .loc = p->loop->loc};
+    for (int late = 0; late < 2; late++) {
+        if (!ring->read[late])
+            continue;
+        Val *n = ring->n_slots[late], *one = ring->one;
+        ring->next[late] = next_slot(b, ring->read[late], one, n, ring->first);
+        ir_add_arg(yield, ring->next[late]);
+        if (!late)
+            ir_add_arg(yield, p->behind
+                                  ? next_slot(b, ring->write[0], one, n, ring->first)
+                                  : ring->read[0]);
+    }
+}
+
+/* A barrier at the end of the iteration, where all threads have read its slots. */
+static void
+read_by_all(Pipe *p)
+{
+    Build b = ir_before(p->body->last);
+    b.loc = p->loop->loc;
     ir_op(&b, OP_BARRIER, 0, NULL, 0, NULL);
-    return yield;
+}
+
+/* The first op behind the body's reads of slots that the copies fill. */
+static Op *
+behind_late_reads(const Pipe *p)
+{
+    Op *at = p->body->first;
+    for (int i = 0; i < p->n_streams; i++)
+        for (const Use *u = p->stream[i].smem->uses; p->stream[i].is_late && u;
+             u = u->next) {
+            Op *o = u->user->op == OP_ASYNC_COPY ? NULL : ir_op_in(p->body, u->user);
+            for (const Op *k = at; o && k; k = k->next)
+                if (k == o)
+                    at = o->next;
+        }
+    return at;
+}
+
+/* Moves the iteration's copies, which begin with `from`, in front of the product that what was read last is for. */
+static void
+raise_copies(const Pipe *p, Op *from)
+{
+    Op *at = behind_late_reads(p);
+    while (at != from && at->op != OP_DOT && !at->n_regions)
+        at = at->next;
+    for (Op *o = from, *next; at != from && o; o = next) {
+        next = o->op == OP_ASYNC_COMMIT ? NULL : o->next;
+        ir_move_before(o, at);
+    }
 }
 
 void
@@ -483,9 +546,11 @@ pipeline_rewrite(Pipe *p)
     allocate_slots(p, &b);
     build_prologue(p, &b, &ring);
     PipeBound end = pipeline_bound(&b, loop, p->step, ahead);
-    Val *slot_ahead = ir_const_i32(&b, ahead << p->unit),
-        *one = ir_const_i32(&b, 1 << p->unit),
-        *n_slots = ir_const_i32(&b, pipe_slots(p) << p->unit);
+    Val *slot_ahead = ir_const_i32(&b, ahead << p->unit);
+    ring.one = ir_const_i32(&b, 1 << p->unit);
+    for (int late = 0; late < 2; late++)
+        if (has_streams(p, late))
+            ring.n_slots[late] = ir_const_i32(&b, pipe_slots(p, late) << p->unit);
     Map map = {.a = p->c->arena};
     carry_ring(p, &ring, slot_ahead, &map);
 
@@ -497,37 +562,38 @@ pipeline_rewrite(Pipe *p)
     Op *barrier = ir_op(&b, OP_BARRIER, 0, NULL, 0, NULL);
     Val *iv = p->body->args[0];
     map_put(&map, iv, 0, pipeline_iv_after(&b, loop, p->step, iv, ahead));
-    Op *late = p->is_late ? read_by_all(p) : NULL;
-    issue(p, &b, &map, pipeline_is_inside(&b, &end, iv), ring.write, late);
+    Op *from = yield->prev;
+    if (has_streams(p, true))
+        read_by_all(p);
+    issue(p, &b, &map, pipeline_is_inside(&b, &end, iv), ring.write,
+          p->copies_at == COPIES_FIRST ? NULL : yield);
     for (int i = 1; i < n_args; i++)
         if (p->carried[i]) {
             ir_add_arg(yield, ir_mapped(&map, arg(yield, i - 1)));
             sink(yield, arg(yield, yield->n_args - 1));
         }
+    from = from->next;
     for (int i = 0; i < p->n_streams; i++)
         if (!p->stream[i].is_carried)
-            replace_load(p, &p->stream[i], ring.read);
+            replace_load(p, &p->stream[i], ring.read[p->stream[i].is_late]);
     b = (Build){.f = p->f, .block = p->body, .before = barrier->next, .loc = loop->loc};
-    ring.next = next_slot(&b, ring.read, one, n_slots, ring.first);
-    ir_add_arg(yield, ring.next);
-    if (!p->is_late)
-        ir_add_arg(yield, p->behind
-                              ? next_slot(&b, ring.write, one, n_slots, ring.first)
-                              : ring.read);
+    turn_ring(p, &b, &ring);
     if (is_viewed(p))
         fence_slots(p, barrier);
     rotate_loaded(p, &ring);
 
-    Pipelined done = {p->f,      loop,      wait,       barrier,
-                      ring.read, ring.next, ring.first, ahead};
+    Pipelined done = {p->f,         loop,         wait,       barrier,
+                      ring.read[0], ring.next[0], ring.first, ahead};
     if (!has_slots(p))
         ir_erase(barrier);
     else if (p->is_async && reads_are_own(p))
         drop_barrier(p, barrier);
-    else if (p->is_async && !p->is_late && !pipeline_steps(&done))
+    else if (p->is_async && p->copies_at == COPIES_FIRST && !pipeline_steps(&done))
         hoist_first_reads(p->f, p->body, barrier->next);
+    if (p->copies_at == COPIES_AT_DOT)
+        raise_copies(p, from);
     b.before = yield;
-    land(p, &b, ring.write);
+    land(p, &b, ring.write[0]);
 
     b = (Build){
         .f = p->f, .block = loop->block, .before = loop->next, .loc = loop->loc};

@@ -69,13 +69,12 @@ reads_cost(Comp *c, const Val *v, Chain *chain, const Col *offset_of, int elem_b
     return cost;
 }
 
-/* Do tensor cores read v where it lies? */
-static bool
-is_read_in_place(const Val *v)
+bool
+pipeline_is_read_in_place(const Val *v)
 {
     for (const Use *u = v->uses; u; u = u->next)
         if (u->user->op == OP_TO_SHARED ||
-            (u->user->op == OP_TRANS && is_read_in_place(result(u->user, 0))))
+            (u->user->op == OP_TRANS && pipeline_is_read_in_place(result(u->user, 0))))
             return true;
     return false;
 }
@@ -88,7 +87,7 @@ pipeline_slot_layout(Comp *c, const Val *v, int dim)
     uint8_t shape[MAX_RANK];
     ty_log2_shape(t, shape);
     int least = INT32_MAX, bytes = elem_info[t->elem].bytes;
-    if (is_read_in_place(v)) /* as wgmma wants it */
+    if (pipeline_is_read_in_place(v)) /* as wgmma wants it */
         return layout_swizzled(c, t->rank, shape, dim, __builtin_ctz((unsigned)bytes),
                                0, 0);
     for (int i = 0; i < 9; i++) {

@@ -78,6 +78,16 @@ drop_waits_before(const Share *s, const Op *o)
     }
 }
 
+/* Do threads meet behind o before they touch shared memory? Other operands are stored in front of it, too. */
+static bool
+has_barrier_behind(const Op *o)
+{
+    for (o = o->next; o && (o->op == OP_TO_SHARED || o->op == OP_SHARED_VIEW ||
+                            (op_has(o, OPF_PURE) && !op_has(o, OPF_SCRATCH)));)
+        o = o->next;
+    return o && o->op == OP_BARRIER;
+}
+
 /* Which of two places this iteration's operand has; the loop counts. */
 static Val *
 take_turns(Op *loop)
@@ -159,8 +169,10 @@ share(Share *s, Op *o)
         slot = slot ? slot : ir_const_i32(&b, 0);
         store = ir_op(&b, OP_SHARED_STORE, 3, (Val *[]){smem, slot, root}, 0, NULL);
         ir_op(&b, OP_FENCE_ASYNC, 0, NULL, 0, NULL);
-        Op *barrier = ir_op(&b, OP_BARRIER, 0, NULL, 0, NULL);
-        map_put(&s->barriers, barrier, 0, barrier);
+        if (!has_barrier_behind(o)) {
+            Op *barrier = ir_op(&b, OP_BARRIER, 0, NULL, 0, NULL);
+            map_put(&s->barriers, barrier, 0, barrier);
+        }
         if (!is_open) {
             map_put(&s->made, &key, sizeof key, (Op *)store);
             map_put(&s->stores, root, 0, (Op *)store);
