@@ -56,6 +56,20 @@ def matmul_kernel(
     tl.store(c_ptr + m[:, None] * N + n[None, :], acc)
 
 
+@triton.jit
+def known_kernel(
+    a_ptr, b_ptr, c_ptr,
+    M: tl.constexpr, N: tl.constexpr, BLOCK_K: tl.constexpr, TRIPS: tl.constexpr,
+):  # fmt: skip
+    m, n, k = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :], tl.arange(0, BLOCK_K)
+    acc = tl.zeros((M, N), tl.float32)
+    for i in range(TRIPS):
+        at = i * BLOCK_K + k
+        a = tl.load(a_ptr + m * (TRIPS * BLOCK_K) + at[None, :])
+        acc = tl.dot(a, tl.load(b_ptr + at[:, None] * N + n), acc)
+    tl.store(c_ptr + m * N + n, acc)
+
+
 def operand(rng, shape, dtype, is_transposed):
     """Small whole numbers: every order of summation gives the same bits."""
     x = rng.integers(-3, 4, shape).astype(dtype)
@@ -85,6 +99,22 @@ def check_matmul(
 @pytest.mark.parametrize("num_stages", [1, 2, 3, 4, 5])
 def test_distances(device, rng, num_stages, trips):
     check_matmul(device, rng, np.float16, trips, 32, num_stages=num_stages)
+
+
+@with_registers
+@pytest.mark.parametrize("trips", [2, 3, 4, 5])
+@pytest.mark.parametrize("num_stages", [2, 3, 4])
+def test_known_trips(device, rng, num_stages, trips):
+    """Few are copied in front of the loop, more are not."""
+    a = operand(rng, (64, 32 * trips), np.float16, False)
+    b = operand(rng, (32 * trips, 32), np.float16, False)
+    c = device.poison((64, 32), np.float32)
+    known_kernel[(1,)](
+        device.put(a), device.put(b), c, M=64, N=32, BLOCK_K=32, TRIPS=trips,
+        num_stages=num_stages,
+    )  # fmt: skip
+    want = a.astype(np.float64) @ b.astype(np.float64)
+    np.testing.assert_array_equal(device.get(c), want)
 
 
 TURNED = list(itertools.product([False, True], repeat=2))
@@ -646,7 +676,7 @@ def test_cast_operands(device, rng, num_stages, trips, cast):
 
 @pytest.mark.parametrize("cast", CASTS.values(), ids=CASTS)
 def test_code_of_cast_operands(cast):
-    """What threads read has a slot less than what a product reads, which begins before the copies do."""
+    """What threads read has a slot less than what a product reads; that begins first."""
     types, (a, b) = {"f4": "fp32", "f2": "fp16"}, cast
     c = cast_kernel.compile(
         f"*{types[a]}:16", f"*{types[b]}:16", "*fp16:16", "i32:16", M=128, N=64,

@@ -572,8 +572,12 @@ blocks_of(Pipe *p, int words)
 static void
 choose_distance(Pipe *p, int stages)
 {
+    int trips = known_trips(p);
     p->behind = behind(p, stages);
     p->ahead = distance(p, stages);
+    p->is_whole = p->is_async && p->ahead > 0 && trips <= p->ahead + 1;
+    if (p->is_whole)
+        p->ahead = trips;
 }
 
 /* Optional streams stay where a multiprocessor holds as many of the launch's programs then, and as far
@@ -595,8 +599,10 @@ choose_streams(Pipe *p, int stages)
     int blocks = blocks_of(&must, optional_words(p));
     if (p->f->team_warps < WARPGROUP)
         blocks = (blocks + 1) / 2;
-    while (p->ahead > 0 && hopper_holds_fewer(p->f, blocks_of(p, 0), blocks))
+    while (p->ahead > 0 && hopper_holds_fewer(p->f, blocks_of(p, 0), blocks)) {
         p->ahead--;
+        p->is_whole = false;
+    }
     if (p->ahead > 0)
         return;
     for (int i = 0; i < p->n_streams; i++)
@@ -631,7 +637,7 @@ static void
 choose_place(Pipe *p)
 {
     enum { FEW_WARPS = 8, FEW_BLOCKS = 2 };
-    if (!p->is_async || p->ahead < 1 || p->behind ||
+    if (!p->is_async || p->ahead < 1 || p->is_whole || p->behind ||
         ir_attr(p->loop, ATTR_LOOP) & LOOP_MMA_BEHIND || !holds_op(p->body, OP_DOT))
         return;
     Pipe late = *p;

@@ -61,7 +61,8 @@ typedef struct Pipe {
     int ahead;     /* iterations between a copy and its use */
     int behind;    /* iterations whose products may still read their slots: 0, 1 */
     CopiesAt copies_at;
-    int64_t step; /* of the loop, a constant > 0; 0: not known */
+    bool is_whole; /* the prologue copies for all iterations, into a slot for each */
+    int64_t step;  /* of the loop, a constant > 0; 0: not known */
     int64_t
         invariant; /* bytes of operands in shared memory that the loop does not change */
     int unit;      /* slots are counted in bytes of the largest, log2 */
@@ -72,7 +73,7 @@ typedef struct Pipe {
 static inline int
 pipe_slots(const Pipe *p, bool is_late)
 {
-    return p->ahead + 1 + p->behind - is_late;
+    return p->is_whole ? p->ahead : p->ahead + 1 + p->behind - is_late;
 }
 
 /* pipeline_rewrite.c: makes the loop what the head of pipeline.c shows. */

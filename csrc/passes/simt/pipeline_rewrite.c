@@ -406,7 +406,7 @@ has_streams(const Pipe *p, bool late)
 static void
 carry_ring(Pipe *p, Ring *ring, Val *slot_ahead, Map *map)
 {
-    for (int i = 1, n = p->body->n_args; i < n; i++)
+    for (int i = 1, n = p->body->n_args; i < n && !p->is_whole; i++)
         if (p->carried[i]) {
             Val *v = p->body->args[i];
             map_put(map, v, 0, ir_carry(p->loop, ring->now[i], v->name));
@@ -415,8 +415,9 @@ carry_ring(Pipe *p, Ring *ring, Val *slot_ahead, Map *map)
         if (!has_streams(p, late))
             continue;
         ring->read[late] = ir_carry(p->loop, ring->first, "read");
-        ring->write[late] = late ? ring->read[late]
-                                 : ir_carry(p->loop, slot_ahead, "write");
+        if (!p->is_whole)
+            ring->write[late] = late ? ring->read[late]
+                                     : ir_carry(p->loop, slot_ahead, "write");
     }
     ring->loaded = NEW_N(p->c->arena, Val *, p->n_streams);
     for (int i = 0; i < p->n_streams; i++) {
@@ -491,7 +492,7 @@ turn_ring(Pipe *p, Build *b, Ring *ring)
         Val *n = ring->n_slots[late], *one = ring->one;
         ring->next[late] = next_slot(b, ring->read[late], one, n, ring->first);
         ir_add_arg(yield, ring->next[late]);
-        if (!late)
+        if (!late && ring->write[0])
             ir_add_arg(yield, p->behind
                                   ? next_slot(b, ring->write[0], one, n, ring->first)
                                   : ring->read[0]);
@@ -565,9 +566,12 @@ pipeline_rewrite(Pipe *p)
     Op *from = yield->prev;
     if (has_streams(p, true))
         read_by_all(p);
-    issue(p, &b, &map, pipeline_is_inside(&b, &end, iv), ring.write,
-          p->copies_at == COPIES_FIRST ? NULL : yield);
-    for (int i = 1; i < n_args; i++)
+    if (p->is_whole)
+        ir_op(&b, OP_ASYNC_COMMIT, 0, NULL, 0, NULL);
+    else
+        issue(p, &b, &map, pipeline_is_inside(&b, &end, iv), ring.write,
+              p->copies_at == COPIES_FIRST ? NULL : yield);
+    for (int i = 1; i < n_args && !p->is_whole; i++)
         if (p->carried[i]) {
             ir_add_arg(yield, ir_mapped(&map, arg(yield, i - 1)));
             sink(yield, arg(yield, yield->n_args - 1));
