@@ -467,19 +467,6 @@ all_slots(const Pipe *p)
     return each;
 }
 
-/* Iterations of the loop, if they are known; else at least as many as there may be slots. */
-static int
-known_trips(const Pipe *p)
-{
-    int64_t lb, ub, step;
-    if (!ir_const_as_int(arg(p->loop, 0), &lb) ||
-        !ir_const_as_int(arg(p->loop, 1), &ub) ||
-        !ir_const_as_int(arg(p->loop, 2), &step) || step < 1 || ub <= lb)
-        return MAX_SLOTS;
-    uint64_t span = (uint64_t)ub - (uint64_t)lb - 1; /* of all of int64, too */
-    return (int)MIN(span / (uint64_t)step + 1, (uint64_t)MAX_SLOTS);
-}
-
 /* Iterations between copy and use, at most stages - 1, and no more than there are: slots that nobody fills would
  * leave room for fewer blocks. 0: no room for two slots. */
 static int
@@ -490,7 +477,8 @@ distance(Pipe *p, int stages)
     room -= p->invariant;
     if (p->behind || ir_attr(p->loop, ATTR_LOOP) & LOOP_MMA_BEHIND)
         room -= 2 * made_bytes(p->body);
-    int ahead = p->is_async ? MIN(MIN(stages, MAX_SLOTS) - 1, known_trips(p)) : 1;
+    int ahead = p->is_async ? MIN(MIN(stages, MAX_SLOTS) - 1, pipeline_trips(p->loop))
+                            : 1;
     while (ahead > 0 && (ahead + 1 + p->behind) * each > room)
         ahead--;
     return ahead;
@@ -572,7 +560,7 @@ blocks_of(Pipe *p, int words)
 static void
 choose_distance(Pipe *p, int stages)
 {
-    int trips = known_trips(p);
+    int trips = pipeline_trips(p->loop);
     p->behind = behind(p, stages);
     p->ahead = distance(p, stages);
     p->is_whole = p->is_async && p->ahead > 0 && trips <= p->ahead + 1;
@@ -630,9 +618,8 @@ holds_op(const Block *body, OpCode op)
  * waited for; what threads read and compute an operand of is read before the product begins. A product of
  * 1024x4096x2048 by 128x64x64 and 4 warps, whose left operand is cast from float32: 56 and 82 us.
  *
- * Where products wait for what threads compute, and no third block has one meanwhile, they begin before the copies do:
- * by 128x128x64 and 8 warps 48 us, and 58 where all copies are on their way first. With four blocks it is the
- * other way round: a left operand that is scaled, 2048^3 by 64x64x64 and 4 warps, 65 and 59. */
+ * Where no third block has a product meanwhile, those of computed operands begin before the copies: by 128x128x64 and
+ * 8 warps 48 us, and 58. Of four blocks the copies do: 2048^3 by 64x64x64 and 4 warps, A scaled, 59 us, and 65. */
 static void
 choose_place(Pipe *p)
 {

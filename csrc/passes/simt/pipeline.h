@@ -101,6 +101,8 @@ bool pipeline_is_read_in_place(const Val *v);
 const Layout *pipeline_slot_layout(Comp *c, const Val *v, int dim);
 
 /* pipeline_bounds.c */
+/* Iterations of the loop, if they are known; else at least as many as there may be slots. */
+int pipeline_trips(const Op *loop);
 /* Where the iterations end that have another one `stage` iterations behind them. */
 typedef struct PipeBound {
     Val *end; /* what the induction variable stays below */

@@ -60,3 +60,14 @@ pipeline_iv_after(Build *b, const Op *loop, int64_t step, Val *iv, int stage)
         by = ir_bin(b, OP_MUL, arg(loop, 2), by);
     return ir_bin(b, OP_ADD, iv, by);
 }
+
+int
+pipeline_trips(const Op *loop)
+{
+    int64_t lb, ub, step;
+    if (!ir_const_as_int(arg(loop, 0), &lb) || !ir_const_as_int(arg(loop, 1), &ub) ||
+        !ir_const_as_int(arg(loop, 2), &step) || step < 1 || ub <= lb)
+        return MAX_SLOTS;
+    uint64_t span = (uint64_t)ub - (uint64_t)lb - 1; /* of all of int64, too */
+    return (int)MIN(span / (uint64_t)step + 1, (uint64_t)MAX_SLOTS);
+}
