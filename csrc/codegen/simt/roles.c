@@ -101,8 +101,7 @@ sim_turn(Sim *s, const Op *o)
     need_rings(s, o);
     if (1 << s->log2_warps != 2 * WARPGROUP)
         err_at(s->c, o->loc, VALUE, "turns are for two warpgroups");
-    Lv is_first = sim_all_clear(s, 32 * WARPGROUP);
-    s->m->begin_late(s->l, (int)ir_attr(o, ATTR_CLOCKS), is_first);
+    s->m->begin_late(s->l, (int)ir_attr(o, ATTR_CLOCKS), sim_in_first_group(s));
 }
 
 void
@@ -120,15 +119,6 @@ sim_tma_load(Sim *s, const Op *o)
 }
 
 /* ---- roles ----------------------------------------------------------------------- */
-
-/* The warp's number, as one that the assembler knows to be the same in all lanes. */
-Lv
-sim_warp_number(Sim *s)
-{
-    Ll *l = s->l;
-    Lv warp = LLVMBuildLShr(l->b, s->setup->tid, ll_i32(l, LANE_BITS), "");
-    return s->m->shuffle_idx(l, warp, ll_i32(l, 0));
-}
 
 static void
 produce(Sim *s, const Op *o, Lv warp, LLVMBasicBlockRef after)

@@ -17,7 +17,8 @@ static LLVMBasicBlockRef
 enter_setup(Sim *s)
 {
     LLVMBasicBlockRef here = LLVMGetInsertBlock(s->l->b);
-    LLVMPositionBuilderBefore(s->l->b, s->setup->end);
+    if (s->setup->end) /* else the block is being made */
+        LLVMPositionBuilderBefore(s->l->b, s->setup->end);
     return here;
 }
 
@@ -177,6 +178,27 @@ sim_index(Sim *s, const Layout *l, int reg)
     Lv part = sim_linear(s, l->basis[IN_LANE], l->n[IN_LANE], l->basis[IN_WARP],
                          l->n[IN_WARP]);
     return sim_xor(s, part, thread_bits(l), layout_at(l, (uint32_t)reg, 0, 0, 0));
+}
+
+Lv
+sim_warp_number(Sim *s)
+{
+    Ll *l = s->l;
+    if (s->setup->warp)
+        return s->setup->warp;
+    LLVMBasicBlockRef here = enter_setup(s);
+    Lv warp = LLVMBuildLShr(l->b, s->setup->tid, ll_i32(l, LANE_BITS), "");
+    s->setup->warp = s->m->shuffle_idx(l, warp, ll_i32(l, 0));
+    leave_setup(s, here);
+    return s->setup->warp;
+}
+
+Lv
+sim_in_first_group(Sim *s)
+{
+    Ll *l = s->l;
+    Lv group = LLVMBuildAnd(l->b, sim_warp_number(s), ll_i32(l, WARPGROUP), "");
+    return LLVMBuildICmp(l->b, LLVMIntEQ, group, ll_i32(l, 0), "");
 }
 
 Lv

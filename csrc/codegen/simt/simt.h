@@ -27,6 +27,7 @@
 typedef struct Setup {
     Lv tid;                      /* i32: lane bits, then warp bits */
     Lv end;                      /* the branch that ends the block */
+    Lv warp;                     /* its number; NULL: nobody has asked */
     Map linear, flipped, owners; /* what the block has computed already */
 } Setup;
 
@@ -75,6 +76,10 @@ Lv sim_flipped(Sim *s, Lv linear, Col k);
 Lv sim_index(Sim *s, const Layout *l, int reg); /* flat index of a register's element */
 /* a ^ k, as an addition where k shares no bit with those that a can have. */
 Lv sim_xor(Sim *s, Lv a, Col can_have, Col k);
+/* The warp's number, as one that the assembler knows to be the same in all lanes: what depends on it may
+ * stay in uniform registers, and a branch on it leaves no lane behind. */
+Lv sim_warp_number(Sim *s);
+Lv sim_in_first_group(Sim *s); /* of two warpgroups */
 /* (tid & mask) == 0; NULL (always) when mask is 0. */
 Lv sim_all_clear(Sim *s, uint32_t tid_mask);
 /* Is this thread the one, of those that hold the same elements, that acts? NULL: all are. */
@@ -176,8 +181,6 @@ typedef struct SharedRead SharedRead;
 SharedRead *sim_open_slot(Sim *s, const Type *smem, Lv slot, const Layout *l,
                           const Loc *loc);
 Lv sim_slot_reg(Sim *s, SharedRead *k, int r);
-/* roles.c: the warp's number, as one that the assembler knows to be the same in all lanes. */
-Lv sim_warp_number(Sim *s);
 void sim_map_open(Sim *s); /* tensor.c: before all ops */
 void sim_tensor_map(Sim *s, const Op *o);
 void sim_map_load(Sim *s, const Op *o);

@@ -47,12 +47,6 @@ elected_of(Sim *s, int groups)
     return LLVMBuildAnd(l->b, is_first, s->m->elect(l), "");
 }
 
-static Lv
-in_first_group(Sim *s)
-{
-    return sim_all_clear(s, 32 * WARPGROUP);
-}
-
 /* What one thread of the block does: between these two. */
 static LLVMBasicBlockRef
 begin_alone(Sim *s, Lv is_one)
@@ -166,7 +160,7 @@ static Lv
 box_of_group(Sim *s, const Boxes *k, int i, Lv *coords)
 {
     Ll *l = s->l;
-    Lv is_first = in_first_group(s), other[MAX_TMAP_RANK],
+    Lv is_first = sim_in_first_group(s), other[MAX_TMAP_RANK],
        from = box_at(s, k, i, coords), from_other = box_at(s, k, i + 1, other);
     for (int d = 0; d < k->form.rank; d++)
         coords[d] = LLVMBuildSelect(l->b, is_first, coords[d], other[d], "");
@@ -193,7 +187,7 @@ static void
 meet(Sim *s, const Op *o, int groups)
 {
     if (groups > 1)
-        s->m->group_barrier(s->l, in_first_group(s));
+        s->m->group_barrier(s->l, sim_in_first_group(s));
     else if (ir_store_stage(o))
         sim_barrier(s, o->loc);
     else

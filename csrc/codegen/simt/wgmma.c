@@ -131,12 +131,13 @@ open_shared(const Product *p, int which, int mn, int from, int n, int apart)
     if (!layout_wgmma(l, which, mn, p->elem_bytes, &h.w))
         sim_bad_layout(s, p->o);
     layout_offsets(l, h.offset_of);
-    Col warp[WARP_BITS] = {0}, lane[LANE_BITS] = {0};
+    Col warp[WARP_BITS] = {0};
     for (int i = 0; i < n; i++)
         warp[from + i] = shared_offset(&h, apart << i, 0);
     if (n)
-        h.first = LLVMBuildAdd(s->l->b, h.first,
-                               sim_linear(s, lane, LANE_BITS, warp, s->log2_warps), "");
+        h.first = LLVMBuildAdd(
+            s->l->b, h.first,
+            sim_xor_columns(s, sim_warp_number(s), warp, s->log2_warps), "");
     return h;
 }
 
