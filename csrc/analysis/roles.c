@@ -135,7 +135,7 @@ typedef struct Tiles {
     Func *f;
     Slice slice;
     int n;
-    bool in_loop;
+    bool in_loop, is_settled; /* is_settled: tiles have layouts */
 } Tiles;
 
 int64_t
@@ -161,6 +161,7 @@ look_for_copies(Tiles *k, const Block *b, int slots)
             continue;
         k->n++;
         k->in_loop |= b->owner != NULL;
+        k->is_settled |= result(o, 0)->type->layout != NULL;
         own += tile_bytes(o) * (b->owner ? slots : 1);
         need_around(&k->slice, o);
         for (int i = 1; i < o->n_args; i++)
@@ -397,12 +398,13 @@ roles_refusal(Func *f)
         return "roles are for 4 or 8 warps";
     Tiles k = {.f = f, .slice = {.f = f, .seen = {.a = f->c->arena}}};
     look_for_copies(&k, f->body, LEAST_SLOTS);
-    const char *lost = NULL;
-    if (k.n && !h.is_asked)
-        lost = blocks_lost(f);
+    /* What has a layout is a tile because roles were worth it (lower_desc): registers are counted anew there, and
+     * nobody else would bring it ahead. */
+    bool is_open = k.n && !h.is_asked && !k.is_settled;
+    const char *lost = is_open ? blocks_lost(f) : NULL;
     if (lost)
         return lost;
-    if (k.n && !h.is_asked && has_made_operand(f) && has_company(f))
+    if (is_open && has_made_operand(f) && has_company(f))
         return "threads make another operand of a product, beside those of a second block";
     return !k.n          ? "no product reads tiles of tensors where they come to lie"
            : k.slice.why ? k.slice.why

@@ -341,6 +341,18 @@ def test_blocks_that_roles_cost(stages, keys, d, slots, why):
     assert (".minnctapersm 2" in c.asm["ptx"]) == bool(slots)
 
 
+@pytest.mark.parametrize("stages", [2, 4])
+@pytest.mark.parametrize("block", [128])
+def test_decided_once(block, stages):
+    """Blocks counted behind layouts may be others, and stages are not the ring's slots."""
+    c = attention.compile(
+        *["*fp16:16"] * 4, "i32:16", BM=block, BN=32, D=128, CAUSAL=True, num_warps=4,
+        num_stages=stages, target="cuda:sm_90a",
+    )  # fmt: skip
+    assert c.asm["simt"].count(" = ring_alloc") == 3
+    assert str(c.report).count("rotated:") == 2
+
+
 @pytest.mark.parametrize(
     ("loaded", "stored", "options", "why"),
     [
