@@ -342,7 +342,7 @@ def test_blocks_that_roles_cost(stages, keys, d, slots, why):
 
 
 @pytest.mark.parametrize("stages", [2, 4])
-@pytest.mark.parametrize("block", [128])
+@pytest.mark.parametrize("block", [64, 128])
 def test_decided_once(block, stages):
     """Blocks counted behind layouts may be others, and stages are not the ring's slots."""
     c = attention.compile(
