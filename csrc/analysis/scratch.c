@@ -169,7 +169,7 @@ ring_bytes(const Op *o, int i)
 static void
 want_ring(const Op *o, Scratch *w)
 {
-    w->bytes = ring_bytes(o, o->n_results);
+    w->bytes = ring_bytes(o, o->n_results) + (ir_attr(o, ATTR_CLOCKS) ? 8 : 0);
     w->align = SHARED_ALIGN;
 }
 

@@ -390,8 +390,8 @@ check_ring_alloc(const Op *o)
                           type_text(o, res(o, i)));
     const Type *mbars = ty_mbar(comp(o), res(o, 0)->slots);
     return ALL(want_word(o, ATTR_ARRIVALS, 1, MAX_ARRIVALS),
-               want_word(o, ATTR_PAIR, 0, 2), want_result(o, n, mbars),
-               want_result(o, n + 1, mbars));
+               want_word(o, ATTR_PAIR, 0, 2), want_word(o, ATTR_CLOCKS, 0, 1),
+               want_result(o, n, mbars), want_result(o, n + 1, mbars));
 }
 
 /* Operand i is mbarriers, i + 1 says which. */
@@ -424,7 +424,13 @@ const char *
 check_turn(const Op *o)
 {
     enum { MAX_CLOCKS = 1 << 16 };
-    return want_word(o, ATTR_CLOCKS, 0, MAX_CLOCKS);
+    const Op *ring = o->n_args ? arg(o, 0)->def : NULL;
+    return ALL(o->n_args ? want_count(o, 2, 2) : NULL,
+               o->n_args ? want_mbar(o, 0) : NULL,
+               o->n_args && !(ring && ir_attr(ring, ATTR_CLOCKS))
+                   ? refuse(o, "operand 0 is of no ring with clocks")
+                   : NULL,
+               want_word(o, ATTR_CLOCKS, 0, MAX_CLOCKS));
 }
 
 const char *

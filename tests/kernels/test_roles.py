@@ -289,20 +289,14 @@ def test_persistent(warps):
     assert level(c) == "3"
 
 
-@pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize(
-    ("d", "block", "warps"), [(64, 64, 4), (128, 128, 4), (128, 128, 8)]
-)
-def test_attention(causal, d, block, warps):
-    n = 4 * block
+def run_attention(n, causal, d, block, keys, **options):
     q, k, v = (whole_numbers(seed, n, d) for seed in range(3))
     there = [
         simulated.put(x, TARGET) for x in (q, k, v, np.full((n, d), np.nan, np.float16))
     ]
-    options = {"num_warps": warps, "hopper": "3"}
     c = ran(
         lambda: attention[(n // block,)](
-            *there, n, BM=block, BN=64, D=d, CAUSAL=causal, **options
+            *there, n, BM=block, BN=keys, D=d, CAUSAL=causal, **options
         )
     )
     s = q.astype(np.float64) @ k.astype(np.float64).T * 0.1
@@ -311,6 +305,21 @@ def test_attention(causal, d, block, warps):
     p = np.exp2(s - s.max(1, keepdims=True))
     want = p / p.sum(1, keepdims=True) @ v.astype(np.float64)
     np.testing.assert_allclose(there[3].numpy(), want, rtol=4e-3, atol=4e-3)
+    return c
+
+
+def test_groups_keep_their_distance():
+    """In turn, the second group looks when the first one began the same program."""
+    c = run_attention(18 * 128, True, 64, 128, 128, num_warps=8, persistent="1")
+    assert "turn %" in c.asm["simt"]
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize(
+    ("d", "block", "warps"), [(64, 64, 4), (128, 128, 4), (128, 128, 8)]
+)
+def test_attention(causal, d, block, warps):
+    c = run_attention(4 * block, causal, d, block, 64, num_warps=warps, hopper="3")
     assert level(c) == "3"
     # Four warps would have 192 registers of accumulators each.
     assert c.metadata.num_warps == (8 if d == 128 else 4)

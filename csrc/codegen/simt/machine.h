@@ -131,6 +131,10 @@ typedef struct Machine {
     void (*pair_meet)(Ll *l, bool is_begin);
     /* Of two warpgroups, each of which knows whether it is the first. */
     void (*begin_late)(Ll *l, int clocks, Lv is_first);
+    /* The same, since the first group began with program `turn` or a later one, which `is_one`, a thread of that
+     * group, writes at `at` (8 bytes). open: before anybody has. */
+    void (*keep_open)(Ll *l, int at);
+    void (*keep_late)(Ll *l, int clocks, Lv is_first, Lv is_one, Lv at, Lv turn);
     void (*group_barrier)(Ll *l, Lv is_first); /* of the threads of each */
     void (*tma_load)(Ll *l, Lv map, Lv to, Lv bar, Lv *coords, int n, bool is_pair);
     void (*set_registers)(Ll *l, int n, bool more);

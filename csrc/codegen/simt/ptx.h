@@ -101,6 +101,8 @@ void ptx_pair_open(Ll *l);
 void ptx_pair_arrive(Ll *l, Lv at, Lv pred);
 void ptx_pair_meet(Ll *l, bool is_begin);
 void ptx_begin_late(Ll *l, int clocks, Lv is_first);
+void ptx_keep_open(Ll *l, int at);
+void ptx_keep_late(Ll *l, int clocks, Lv is_first, Lv is_one, Lv at, Lv turn);
 void ptx_group_barrier(Ll *l, Lv is_first);
 void ptx_tma_load(Ll *l, Lv map, Lv to, Lv bar, Lv *coords, int n, bool is_pair);
 void ptx_set_registers(Ll *l, int n, bool more);

@@ -147,6 +147,45 @@ ptx_begin_late(Ll *l, int clocks, Lv is_first)
     ll_if(l, LLVMBuildICmp(l->b, LLVMIntUGE, past, ll_i32(l, clocks), ""), done, spin);
 }
 
+/* No program has the number -1. */
+void
+ptx_keep_open(Ll *l, int at)
+{
+    Lv place = ptx_shared_address(l, ll_i32(l, at));
+    ll_asm(l, l->void_, "st.volatile.shared.v2.b32 [$0], {-1, 0};", "r,~{memory}",
+           &place, 1, true);
+}
+
+/* One word has the number and the clock, so nobody reads one without the other. */
+void
+ptx_keep_late(Ll *l, int clocks, Lv is_first, Lv is_one, Lv at, Lv turn)
+{
+    Lv place = ptx_shared_address(l, at);
+    Asm x = asm_new(l);
+    asm_text(&x, "{ .reg .b32 now; .reg .b64 both; mov.u32 now, %%clock; ");
+    asm_text(&x, "mov.b64 both, {$%d, now}; ", asm_in(&x, turn));
+    asm_predicate(&x, is_one);
+    asm_text(&x, "st.volatile.shared.b64 [$%d], both; }", asm_in(&x, place));
+    asm_done(&x, true, true);
+    LLVMBasicBlockRef second = ll_block(l, "second"), done = ll_block(l, "late");
+    ll_if(l, is_first, done, second);
+    LLVMPositionBuilderAtEnd(l->b, second);
+    Lv both = ll_asm(l, l->i64, "ld.volatile.shared.b64 $0, [$1];", "=l,r,~{memory}",
+                     &place, 1, true),
+       now = ll_asm(l, l->i32, "mov.u32 $0, %clock;", "=r,~{memory}", NULL, 0, true),
+       begun = LLVMBuildTrunc(
+           l->b, LLVMBuildLShr(l->b, both, LLVMConstInt(l->i64, 32, 0), ""), l->i32,
+           ""),
+       number = LLVMBuildTrunc(l->b, both, l->i32, ""),
+       is_later = LLVMBuildICmp(l->b, LLVMIntSGT, number, turn, ""),
+       is_same = LLVMBuildICmp(l->b, LLVMIntEQ, number, turn, ""),
+       is_past = LLVMBuildICmp(l->b, LLVMIntUGE, LLVMBuildSub(l->b, now, begun, ""),
+                               ll_i32(l, clocks), "");
+    Lv is_time = LLVMBuildOr(l->b, is_later, LLVMBuildAnd(l->b, is_same, is_past, ""),
+                             "");
+    ll_if(l, is_time, done, second);
+}
+
 void
 ptx_tma_load(Ll *l, Lv map, Lv to, Lv bar, Lv *coords, int n, bool is_pair)
 {

@@ -46,6 +46,8 @@ sim_ring_alloc(Sim *s, const Op *o)
     s->m->mbar_init(l, at + (int)ring_bytes(o, n - 1), slots,
                     blocks * (int)ir_attr(o, ATTR_ARRIVALS));
     s->m->mbar_init_done(l);
+    if (ir_attr(o, ATTR_CLOCKS))
+        s->m->keep_open(l, at + (int)ring_bytes(o, n));
     ll_jump(l, go);
 }
 
@@ -101,7 +103,16 @@ sim_turn(Sim *s, const Op *o)
     need_rings(s, o);
     if (1 << s->log2_warps != 2 * WARPGROUP)
         err_at(s->c, o->loc, VALUE, "turns are for two warpgroups");
-    s->m->begin_late(s->l, (int)ir_attr(o, ATTR_CLOCKS), sim_in_first_group(s));
+    int clocks = (int)ir_attr(o, ATTR_CLOCKS);
+    Lv is_first = sim_in_first_group(s);
+    if (!o->n_args) {
+        s->m->begin_late(s->l, clocks, is_first);
+        return;
+    }
+    Lv behind = ll_i32(s->l, 8 * arg(o, 0)->type->mbars),
+       at = LLVMBuildAdd(s->l->b, sim_val(s, arg(o, 0))[0], behind, "");
+    s->m->keep_late(s->l, clocks, is_first, sim_all_clear(s, UINT32_MAX), at,
+                    sim_val(s, arg(o, 1))[0]);
 }
 
 void
