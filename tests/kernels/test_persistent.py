@@ -159,6 +159,16 @@ def test_chained_products(form, grid):
     run_chained(form, grid, 64, 4, persistent="1")
 
 
+def test_chained_products_by_themselves():
+    """Where a second block has room, its products run while the first one stores."""
+    run_chained("all", (3, 9), 128, 8)
+    small = two_products.compile(
+        *["*fp16:16"] * 4, "i32:16", N=192, B=64, FORM="all", num_warps=4,
+        target="cuda:sm_90a",
+    )  # fmt: skip
+    assert "not in turn: its products are chained" in str(small.report)
+
+
 @pytest.mark.parametrize("form", ["all", "down"])
 def test_chained_products_of_two_groups(form):
     """Each group stores its rows, and begins the next program, without the other."""
