@@ -39,15 +39,26 @@ need_same(Same *s, const Val *v)
         need_same(s, arg(o, i));
 }
 
+/* Does o fill a slot, whichever branch it takes? */
+static bool
+always_fills(const Op *o)
+{
+    int n = 0;
+    for (int i = 0; i < o->n_regions && o->op == OP_IF; i++)
+        for (const Op *in = o->regions[i]->first; in; in = in->next)
+            n += in->op == OP_MBAR_ARRIVE && ir_attr(in, ATTR_BYTES);
+    return n == 2;
+}
+
 void
 need_same_around(Same *s, const Block *b)
 {
     for (const Op *o = b->owner; o && !s->differs; o = o->block->owner)
-        if (o->op == OP_FOR || o->op == OP_IF)
+        if (o->op == OP_FOR || (o->op == OP_IF && !always_fills(o)))
             for (int i = 0; i < (o->op == OP_FOR ? 3 : 1); i++)
                 need_same(s, arg(o, i));
         else
-            s->differs |= o->op != OP_ROLES;
+            s->differs |= o->op != OP_ROLES && o->op != OP_IF;
 }
 
 bool
@@ -109,6 +120,6 @@ after_products(const Block *program)
 bool
 all_have_neighbours(Func *f, const Block *program)
 {
-    return hopper_grid_is(f, GRID_EVEN) ||
+    return ir_all_strips(f) || hopper_grid_is(f, GRID_EVEN) ||
            (after_products(program) && hopper_grid_is(f, GRID_LONG));
 }

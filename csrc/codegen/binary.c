@@ -16,7 +16,7 @@ const size_t binary_ints[N_BINARY_INTS] = {
     offsetof(Binary, shared),    offsetof(Binary, scratch),
     offsetof(Binary, n_regs),    offsetof(Binary, n_spills),
     offsetof(Binary, blocks),    offsetof(Binary, grid),
-    offsetof(Binary, asked),
+    offsetof(Binary, asked),     offsetof(Binary, strips),
 };
 
 void **

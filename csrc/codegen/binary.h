@@ -77,6 +77,7 @@ typedef struct Binary {
     int num_warps, num_stages, num_ctas;
     int block_warps; /* of a thread block: num_warps, and those that bring data */
     int blocks;      /* BLOCKS_* */
+    int strips;      /* of a tile, where blocks are BLOCKS_IN_STRIPS */
     int grid,
         asked;   /* GRID_*: those in asked are in a launch's grid as they are in grid */
     int shared;  /* bytes of dynamic shared memory */
@@ -103,7 +104,7 @@ typedef struct BinaryArray {
     size_t at, n; /* of the pointer and of the int that counts, in a Binary */
     size_t size;  /* bytes of an element */
 } BinaryArray;
-enum { N_BINARY_ARRAYS = 5, N_BINARY_INTS = 11 };
+enum { N_BINARY_ARRAYS = 5, N_BINARY_INTS = 12 };
 extern const BinaryArray binary_arrays[N_BINARY_ARRAYS];
 extern const size_t binary_ints[N_BINARY_INTS];
 /* Where they lie. */

@@ -65,6 +65,7 @@ cg_maps(const Func *f, Binary *out)
         else if (o->op == OP_LAUNCH_TEST)
             PUSH(f->c->arena, &m.test, value(&m, o, arg(o, 0)));
     out->blocks = ir_blocks(f);
+    out->strips = ir_all_strips(f);
     out->tests = binary_copy(f->c, m.test.at, (size_t)m.test.n * sizeof *m.test.at);
     out->n_tests = m.test.n;
     out->maps = binary_copy(f->c, m.map.at, (size_t)m.map.n * sizeof *m.map.at);

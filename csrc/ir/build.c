@@ -422,9 +422,26 @@ ir_yield(Block *b, const Loc *loc)
 }
 
 int
+ir_strips(const Op *loop)
+{
+    return loop->op == OP_FOR ? (int)(ir_attr(loop, ATTR_LOOP) / LOOP_STRIPS) : 0;
+}
+
+int
+ir_all_strips(const Func *f)
+{
+    int n = 0;
+    EACH_OP(o, f->body)
+        n = n ? n : ir_strips(o);
+    return n;
+}
+
+int
 ir_blocks(const Func *f)
 {
     enum { HAS_SPARE = 2 };
+    if (ir_all_strips(f))
+        return BLOCKS_IN_STRIPS;
     EACH_OP(o, f->body)
         if (o->op == OP_BLOCK_ID)
             return BLOCKS_IN_TURN;

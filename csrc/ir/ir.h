@@ -278,7 +278,8 @@ enum {
     LOOP_NO_MULTI_BUFFER = 8,
     LOOP_MMA_BEHIND =
         16, /* its slots are free for copies two iterations later, not one */
-    LOOP_MMA_ROUND = 32 /* products that are only yielded are waited for at its top */
+    LOOP_MMA_ROUND = 32, /* products that are only yielded are waited for at its top */
+    LOOP_STRIPS = 64 /* times how many strips the tile has of which it multiplies one */
 };
 
 /* Shared memory that is an op's alone from its first write until the last read of what it
@@ -539,8 +540,13 @@ enum {
     BLOCKS_AS_PROGRAMS, /* one each */
     BLOCKS_IN_TURN,     /* as many as the chip holds, which run programs in turn */
     BLOCKS_EVEN, /* one each along the first axis, and a spare one where they are odd */
+    BLOCKS_IN_STRIPS, /* one each, of the last programs as many as a tile has strips */
 };
 int ir_blocks(const Func *f);
+/* How many strips the tile has of which the loop multiplies one; 0: it is another loop. */
+int ir_strips(const Op *loop);
+/* The same of the function's loops; 0: none is of a strip. */
+int ir_all_strips(const Func *f);
 /* BLOCK_ID and NUM_BLOCKS where each program has a block of its own, as when it is interpreted. */
 uint32_t ir_block_number(const int32_t pid[3], const int32_t grid[3]);
 uint32_t ir_block_count(const int32_t grid[3]);

@@ -31,6 +31,13 @@ void dce_but(Func *f, Block *b, bool (*keeps)(const Op *o));
 /* Does the text say which ops share a loop nest? Code for CPUs is made of one that does. */
 bool has_nests(const Func *f);
 
+/* ---- late_stores.c ----------------------------------------------------------------------- */
+/* Shared memory for the pieces of a MAP_STORE that are on their way, in front of an op. */
+Val *alloc_stage(Op *store, Op *before);
+/* Stores the pieces from .. end - 1. what: coordinates, then the block. */
+void store_pieces(Build *b, const Op *store, Val *const *what, Val *stage, Val *from,
+                  Val *end);
+
 /* ---- pad_combine.c ----------------------------------------------------------------------- */
 /* What result i of a REDUCE or SCAN does not notice, when the region computes it by one op from
  * arguments i and n + i; false: there is no such thing. */

@@ -127,8 +127,10 @@ cuda_load(Compiled *v, int device)
         return -1;
     CudaNeeds needs = {.shared = v->bin.shared,
                        .num_ctas = v->bin.num_ctas,
-                       .block_warps =
-                           v->bin.blocks == BLOCKS_IN_TURN ? v->bin.block_warps : 0};
+                       .block_warps = v->bin.blocks == BLOCKS_IN_TURN ||
+                                              v->bin.blocks == BLOCKS_IN_STRIPS
+                                          ? v->bin.block_warps
+                                          : 0};
     if (!cuda_prepare(cu, device, v->cu_kernel, &needs, err))
         return PyErr_Format(PyExc_RuntimeError, "%s(): %s", v->kernel->f->name, err),
                -1;
@@ -239,6 +241,25 @@ fill_chip(const Compiled *v, int device, const Grid *g, int32_t grid[3])
     grid[1] = grid[2] = 1;
 }
 
+/* How many blocks a kernel whose last programs go by strips (passes/simt/strips.c) has along axis 0. The programs
+ * behind whole rounds go by strips where these are one round at most. As neighbours may be pairs, so does the last one
+ * of a number that would be odd. */
+static int32_t
+with_strips(const Compiled *v, int device, const Grid *g)
+{
+    CudaDevice d;
+    char err[ERR_TEXT];
+    int32_t n = g->dim[0], strips = v->bin.strips, round = 0, more = 0;
+    if (g->dim[1] == 1 && g->dim[2] == 1 && cuda_device(v->st->cuda, device, &d, err))
+        round = d.n_multiprocessors * MAX(v->resident, 1) & ~1;
+    if (round)
+        more = n % round;
+    if (more > round / strips)
+        more = 0;
+    more += (n - more) % 2;
+    return n + more * (strips - 1);
+}
+
 unsigned
 cuda_grid_facts(Cuda *cu, int device, const Grid *g)
 {
@@ -251,6 +272,10 @@ cuda_grid_facts(Cuda *cu, int device, const Grid *g)
     unsigned facts = layer <= chip / MAX(g->dim[2], 1) ? GRID_FEW : 0;
     for (unsigned fact = GRID_2, k = 2; fact <= GRID_16; fact <<= 1, k <<= 1)
         facts |= layer <= k * chip / MAX(g->dim[2], 1) ? fact : 0;
+    bool may_cut = g->dim[1] == 1 && g->dim[2] == 1 && layer <= INT32_MAX / 2;
+    int64_t rest = chip && may_cut ? layer % chip : 0;
+    if (rest && layer > chip)
+        facts |= rest <= chip / 4 ? GRID_QUARTER : rest <= chip / 2 ? GRID_HALF : 0;
     return facts | (g->dim[0] % 2 ? 0 : GRID_EVEN) | (is_long ? GRID_LONG : 0);
 }
 
@@ -374,6 +399,8 @@ cuda_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
         fill_chip(v, device, g, start.grid);
     else if (v->bin.blocks == BLOCKS_EVEN)
         start.grid[0] += start.grid[0] % 2;
+    else if (v->bin.blocks == BLOCKS_IN_STRIPS)
+        start.grid[0] = with_strips(v, device, g);
     PyThreadState *thread = PyEval_SaveThread();
     bool ok = cuda_start(st->cuda, device, v->cu_kernel, &start, err);
     PyEval_RestoreThread(thread);

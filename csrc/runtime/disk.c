@@ -563,7 +563,7 @@ static uint64_t
 answers_of(const Binary *bin)
 {
     uint64_t n = hash_bytes(bin->facts, (size_t)bin->n_facts * sizeof *bin->facts) +
-                 (uint64_t)(bin->grid << 8 | bin->asked);
+                 (uint64_t)(bin->grid << 16 | bin->asked);
     const Stage *libraries = binary_stage(bin, "linked");
     if (!libraries)
         return n;

@@ -121,6 +121,8 @@ gpu_run(Gpu *g, const Binary *b, const CudaStart *start, uint64_t *params, int n
         pointers[n_params + b->n_maps + i] = (void *)&start->grid[i];
     if (b->blocks == BLOCKS_EVEN)
         s.grid[0] += s.grid[0] % 2;
+    if (b->blocks == BLOCKS_IN_STRIPS) /* of the last program of an odd number */
+        s.grid[0] += s.grid[0] % 2 * (b->strips - 1);
     s.shared = b->shared;
     s.params = pointers;
     if (e)

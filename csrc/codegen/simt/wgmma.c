@@ -43,6 +43,7 @@ typedef struct Product {
     int per_word;           /* elements of the sum */
     int tile_rows, columns; /* from tile to tile; of an instruction */
     int n_chunks;           /* instructions that a group's columns take */
+    int tile_words;         /* of a thread's sum, from tile to tile */
     bool is_by_words;       /* A is read out of shared memory word by word */
     bool is_paired;         /* two words of A are neighbours along k, in registers */
 } Product;
@@ -64,6 +65,16 @@ layout_of_a(const Product *p, int kw)
     uint8_t shape[MAX_RANK];
     ty_log2_shape(arg(p->o, 0)->type, shape);
     return layout_wgmma_a(p->s->c, shape, kw, p->log2_m, p->log2_n);
+}
+
+/* The least number of columns with n that instructions make. */
+static int
+whole_columns(const Product *p, int n)
+{
+    int columns = 16; /* of integers, too */
+    while (columns < n && columns < p->n)
+        columns *= 2;
+    return columns;
 }
 
 static Product
@@ -91,6 +102,9 @@ product_of(Sim *s, const Op *o)
     p.is_paired = p.elem_bytes == 4 && !a->slots && a->layout == layout_of_a(&p, 2);
     p.step = 32 / p.elem_bytes;
     p.tile_rows = ROWS << (p.log2_m - GROUP_BITS);
+    p.tile_words = share / 2 / p.per_word;
+    if (!p.log2_n) /* what is behind the user's side is nobody's */
+        share = MIN(share, whole_columns(&p, dot_sides(o).n));
     p.columns = MIN(share, MAX_COLUMNS);
     p.n_chunks = share / p.columns;
     return p;
@@ -271,17 +285,18 @@ static void
 multiply(const Product *p, Operands *x, int n_regs, int k, int end)
 {
     Sim *s = p->s;
-    int each = p->columns / 2 / p->per_word, tile = p->n_chunks * each;
+    int each = p->columns / 2 / p->per_word, n = p->n_chunks * each;
     Wgmma *w = &x->w;
     w->is_first = x->is_first && k == 0;
     w->n_steps = (end - k) / p->step;
     fence(p, x, k, end);
-    for (int r = 0; r < n_regs; r += each) {
-        int row = r / tile * p->tile_rows, column = r % tile / each * p->columns;
-        for (int i = 0; i < w->n_steps; i++) {
-            int at = k + i * p->step;
-            w->a_offset[i] = x->words ? 0 : (int)shared_offset(&x->a, row, at);
-            w->b_offset[i] = (int)shared_offset(&x->b, column, at);
+    for (int i = 0; i < n_regs / p->tile_words * n; i += each) {
+        int row = i / n * p->tile_rows, column = i % n / each * p->columns,
+            r = i / n * p->tile_words + i % n;
+        for (int t = 0; t < w->n_steps; t++) {
+            int at = k + t * p->step;
+            w->a_offset[t] = x->words ? 0 : (int)shared_offset(&x->a, row, at);
+            w->b_offset[t] = (int)shared_offset(&x->b, column, at);
         }
         s->m->wgmma(s->l, w, x->acc + r, words_at(p, x, row, k));
     }

@@ -17,11 +17,12 @@ const char *const order_simt[] = {
     "share_operands", /* behind pipeline, whose slots are shared memory already */
     "start_dots",     /* where copies and barriers stand is settled */
     "split_roles",    /* behind start_dots: when slots are free is settled */
-    "pair_blocks",    /* behind split_roles: of what the filling role computes alone */
-    "halves",         /* behind start_dots, which places waits */
-    "turns",          /* behind split_roles: of the program's own warps alone */
-    "late_stores",    /* behind split_roles: the team's loops are as they run */
-    "cse",            /* addresses that the prologue and the loop share */
+    "strips",      /* behind split_roles: loops of both roles change, each in its way */
+    "pair_blocks", /* behind split_roles: of what the filling role computes alone */
+    "halves",      /* behind start_dots, which places waits */
+    "turns",       /* behind split_roles: of the program's own warps alone */
+    "late_stores", /* behind split_roles: the team's loops are as they run */
+    "cse",         /* addresses that the prologue and the loop share */
     "dce", /* after all: values whose every use got another layout; old addresses */
     "chunk",        /* what is there now is what threads hold */
     "cse",          /* addresses and masks of one slice */

@@ -35,7 +35,6 @@ typedef struct Late {
     Op *programs, *products; /* loops */
     Op *store, *outer;       /* outer: the op of the programs' body that holds it */
     int rank;                /* of the tensor: coordinates */
-    TileForm form;
     StoreStage stage;
 } Late;
 
@@ -140,63 +139,71 @@ find_late(Late *k, const Block *team)
         !has_room(k))
         return false;
     k->rank = k->store->n_args - 2;
-    k->form = tile_form(k->store);
     k->stage = store_stage(k->store);
     return true;
 }
 
 /* ---- building ---------------------------------------------------------------------------- */
 
-/* Room for the pieces that are on their way. */
-static Val *
-alloc_stage(Late *k, Op *before)
+Val *
+alloc_stage(Op *store, Op *before)
 {
-    Comp *c = k->f->c;
+    Comp *c = before->block->func->c;
+    TileForm form = tile_form(store);
+    StoreStage stage = store_stage(store);
     Build b = ir_before(before);
-    b.loc = k->store->loc;
-    const Type *block = k->form.smem;
-    if (k->stage.pieces > 1) {
-        const int *box = k->form.box + k->form.lead;
+    b.loc = store->loc;
+    const Type *block = form.smem;
+    if (stage.pieces > 1) {
+        const int *box = form.box + form.lead;
         int32_t side[MAX_RANK];
         uint8_t log2_side[MAX_RANK], log2_box[MAX_RANK];
         for (int d = 0; d < block->rank; d++)
             log2_side[d] = log2_box[d] = (uint8_t)log2_of(side[d] = box[d]);
         int32_t second[MAX_RANK]; /* of a piece of two boxes */
-        tile_form_at(&k->form, 1, second);
-        for (int d = 0; d < block->rank && k->stage.boxes > 1; d++)
-            if (second[k->form.lead + d])
+        tile_form_at(&form, 1, second);
+        for (int d = 0; d < block->rank && stage.boxes > 1; d++)
+            if (second[form.lead + d])
                 log2_side[d]++, side[d] *= 2;
         block = ty_block(c, ty_element(c, block), block->rank, side);
         int bytes = elem_info[block->elem].bytes;
-        block = ty_smem(c, block, k->stage.held,
+        block = ty_smem(c, block, stage.held,
                         layout_boxes(c, block->rank, log2_side, log2_box,
-                                     log2_of(bytes), k->form.swizzle));
+                                     log2_of(bytes), form.swizzle));
     }
     return ir_op1(&b, OP_SHARED_ALLOC, 0, NULL, block);
 }
 
 /* what: coordinates, then the block. */
 static void
-store_piece(Build *b, const Late *k, Val *const *what, Val *stage, Val *piece)
+store_piece(Build *b, const Op *store, Val *const *what, Val *stage, Val *piece)
 {
-    Val *args[MAX_TMAP_RANK + 4] = {arg(k->store, 0)};
-    memcpy(args + 1, what, (size_t)k->rank * sizeof *what);
-    args[1 + k->rank] = stage;
-    args[2 + k->rank] = piece;
-    args[3 + k->rank] = what[k->rank];
-    ir_op(b, OP_MAP_STORE, k->rank + 4, args, 0, NULL);
+    Val *args[MAX_TMAP_RANK + 4] = {arg(store, 0)};
+    int rank = store->n_args - 2;
+    memcpy(args + 1, what, (size_t)rank * sizeof *what);
+    args[1 + rank] = stage;
+    args[2 + rank] = piece;
+    args[3 + rank] = what[rank];
+    ir_op(b, OP_MAP_STORE, rank + 4, args, 0, NULL);
+}
+
+void
+store_pieces(Build *b, const Op *store, Val *const *what, Val *stage, Val *from,
+             Val *end)
+{
+    Val *bounds[] = {from, end, ir_const_i32(b, 1)};
+    Op *loop = ir_op(b, OP_FOR, COUNT(bounds), bounds, 0, NULL);
+    ir_set_attr(loop, ATTR_STAGES, 1);
+    Build in = {.f = b->f, .block = ir_block(b->f, loop), .loc = b->loc};
+    store_piece(&in, store, what, stage, ir_block_arg(in.block, from->type, NULL));
+    ir_yield(in.block, b->loc);
 }
 
 /* The pieces from `from` on. */
 static void
 store_rest(Build *b, const Late *k, Val *const *what, Val *stage, Val *from)
 {
-    Val *bounds[] = {from, ir_const_i32(b, k->stage.pieces), ir_const_i32(b, 1)};
-    Op *loop = ir_op(b, OP_FOR, COUNT(bounds), bounds, 0, NULL);
-    ir_set_attr(loop, ATTR_STAGES, 1);
-    Build in = {.f = k->f, .block = ir_block(k->f, loop), .loc = b->loc};
-    store_piece(&in, k, what, stage, ir_block_arg(in.block, from->type, NULL));
-    ir_yield(in.block, b->loc);
+    store_pieces(b, k->store, what, stage, from, ir_const_i32(b, k->stage.pieces));
 }
 
 /* A piece in each iteration, behind the products that it begins. The piece that comes next. */
@@ -209,7 +216,7 @@ store_beside_products(const Late *k, Val *const *what, Val *stage, Val *from)
     Val *piece = ir_carry(loop, from, from->name);
     Build b = ir_behind(last);
     b.loc = k->store->loc;
-    store_piece(&b, k, what, stage, piece);
+    store_piece(&b, k->store, what, stage, piece);
     ir_add_arg(loop->regions[0]->last, ir_bin(&b, OP_ADD, piece, ir_const_i32(&b, 1)));
     return loop->results[loop->n_results - 1];
 }
@@ -220,7 +227,7 @@ store_late(Late *k)
     Op *programs = k->programs, *end = programs->regions[0]->last;
     Build front = ir_before(programs);
     front.loc = k->f->loc;
-    Val *stage = alloc_stage(k, programs), *what[MAX_TMAP_RANK + 1],
+    Val *stage = alloc_stage(k->store, programs), *what[MAX_TMAP_RANK + 1],
         *old[MAX_TMAP_RANK + 1];
     int n = k->rank + 1;
     for (int i = 0; i < n; i++) {

@@ -30,10 +30,11 @@
  * Rule 2: a tile is shared where its place is the same for all programs along axis 0, or goes by
  *         quotients of their number alone: neighbours have the same quotient but where it steps.
  *         B's column is one in the order of groups (pid % (G * n) // rows), and A's row is one where
- *         programs go along rows (pid // n). Remainders differ.
+ *         programs go along rows (pid // n). Remainders differ. Where strips are dealt to blocks, strips of
+ *         one program read the same rows of A, so each tile may be the same.
  * Rule 3: a tile of one box comes in two of half its lines, at least as many as a swizzle's period.
- * Rule 4: each program has a neighbour: the grid's first side is even, which the launch is asked. Where
- *         it is odd, the launch adds a spare block, which does what the last program does but for all
+ * Rule 4: each program has a neighbour: the grid's first side is even, which the launch is asked. A launch that deals strips sees to it.
+ *         Where the side is odd, the launch adds a spare block, which does what the last program does but for all
  *         that anybody could see:
  *
  *     %pid = program_id                 %block = program_id
@@ -134,7 +135,7 @@ can_share(const Pairs *p, const Tile *t)
     const Op *o = t->load[0];
     bool ok = t->n % 2 == 0 || can_halve(o);
     for (int i = 4; ok && i < o->n_args; i++)
-        ok = may_be_same(p, arg(o, i));
+        ok = ir_all_strips(p->f) || may_be_same(p, arg(o, i));
     return ok;
 }
 
@@ -181,7 +182,7 @@ has_one_product(const Block *b)
 {
     int n = 0;
     EACH_OP(o, b)
-        n += o->op == OP_MMA_START;
+        n += o->op == OP_MMA_START && !ir_strips(o->block->owner);
     return n == 1;
 }
 
@@ -360,13 +361,14 @@ pair(Func *f, const Op *roles)
     size_t n = 0;
     const char *asked = option_text(f->c->option_texts, "multicast=", &n);
     Pairs p = {.f = f, .filler = roles->regions[1], .pair = 1};
-    if ((n && asked[0] == '0') || ir_blocks(f) || f->c->opt.launch_cooperative_grid)
+    if ((n && asked[0] == '0') || ir_blocks(f) == BLOCKS_IN_TURN ||
+        f->c->opt.launch_cooperative_grid)
         return;
     find_tiles(&p, p.filler);
     if (!p.tile.n || p.differs || (!n && !pays(&p, roles->regions[0])) ||
         !all_have_neighbours(f, roles->regions[0]))
         return;
-    if (!hopper_grid_is(f, GRID_EVEN))
+    if (!ir_all_strips(f) && !hopper_grid_is(f, GRID_EVEN))
         make_spare(&p, roles->regions[0]);
     for (int i = 0; i < p.tile.n; i++) {
         ir_report(f, p.tile.at[i]->load[0]->loc, "tile",

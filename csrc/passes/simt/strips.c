@@ -1,0 +1,441 @@
+/* strips: the last programs of a launch are taken by several blocks each, a strip of columns a block.
+ *
+ *     %id = program_id                    %block = program_id
+ *     ..                                  %id, %s = the block's program, and where its strip begins
+ *     %r = for k {                        %few = is a strip all of it, or all that is inside?
+ *       tma_load A, i, k                  %v = if %few {
+ *       tma_load B, k, j                    %r = for k {
+ *       tma_load B, k, j + 64      =>         tma_load A, i, k
+ *       mma_start [128, 128]                  tma_load B, k, j + %s
+ *     }                                       mma_start [128, 64]
+ *     %v = mma_wait %r                      }
+ *     map_store C, i, j, %v                 %w = mma_wait %r
+ *                                           yield %w
+ *                                         } else { as on the left }
+ *                                         for p .. %pieces { map_store C, i, j + %s, %stage, p, %v }
+ *
+ * A chip of 132 multiprocessors takes 153 programs in two rounds, and in the second one 111 multiprocessors
+ * have nothing to do. By strips of a quarter the second round is 84 blocks. bf16 on an H100 by
+ * 128x256x64, us, without strips, with them, cuBLAS (whose tiles have any size): 2056^3 51.2, 43.5,
+ * 32.6; 3000^3 105.0, 93.2, 84.5; 4104^3 237, 221, 202; 8200x1032x8200 288, 258, 221; by strips of a
+ * half 4232^3 246, 236, 219.
+ *
+ * Blocks 0 .. whole - 1 take a program each, and each program behind takes as many blocks as it has
+ * strips; how many these are is said by the launch (with_strips in cuda_launch.c). The first block of a
+ * program behind has an even number, so neighbours are two whole programs or two strips of one, and
+ * may bring tiles for each other (pair_blocks): strips of one program read the same tile of A.
+ *
+ * Rule 1: the hardware deals programs to blocks.
+ * Rule 2: each column of the product is stored in that column of the tensor and is of no other use, and
+ *         nothing that differs from column to column goes into it.
+ * Rule 3: B lies along its columns, and comes by several boxes. A strip is one of them, or more.
+ * Rule 4: a program does nothing that anybody could see twice, but for its one store.
+ * Rule 5: few programs are left behind whole rounds, so a launch of others has no such code: at most a quarter of a
+ *         round goes by four strips, at most half of one by two.
+ */
+#include "passes/passes.h"
+
+enum { MAX_DEPTH = 24 };
+
+typedef struct Strips {
+    Func *f;
+    Block *team, *filler;
+    Op *loop, *start, *wait, *store; /* the team's */
+    Op *last;                        /* of what goes into branches */
+    Op *announce;                    /* the filler's, of bytes, in its loop */
+    Op *load[MAX_BOXES];             /* of B, in the order of columns */
+    int boxes;                       /* of B, loads */
+    int n, columns;                  /* strips, and of each */
+} Strips;
+
+/* ---- finding ----------------------------------------------------------------------------- */
+
+/* The one op of that kind; NULL: there is none, or another. */
+static Op *
+only_op(const Block *b, OpCode op)
+{
+    Op *found = NULL;
+    EACH_OP(o, b) {
+        if (o->op == op && found)
+            return NULL;
+        if (o->op == op)
+            found = o;
+    }
+    return found;
+}
+
+/* Rule 3. */
+static bool
+find_boxes(Strips *s)
+{
+    const Op *view = arg(s->start, 1)->def;
+    int perm[MAX_RANK];
+    if (!view || view->op != OP_SHARED_VIEW)
+        return false;
+    perm_unpack(2, ir_attr(view, ATTR_PERM), perm);
+    EACH_OP(o, s->filler) {
+        if (o->op == OP_MBAR_ARRIVE && s->announce)
+            return false;
+        if (o->op == OP_MBAR_ARRIVE)
+            s->announce = o;
+        if (o->op != OP_TMA_LOAD || arg(o, 1) != arg(view, 0))
+            continue;
+        if (s->boxes == MAX_BOXES || !s->announce || o->block != s->announce->block)
+            return false;
+        s->load[s->boxes++] = o;
+    }
+    return !perm[0] && s->boxes > 1 && s->announce->block->owner;
+}
+
+/* Do the store's first pieces have the first strip? */
+static bool
+has_pieces(const Strips *s)
+{
+    if (!may_have_stage(s->store))
+        return false;
+    TileForm form = tile_form(s->store);
+    StoreStage g = store_stage(s->store);
+    if (form.rank != 2 || form.lead || g.pieces % s->n)
+        return false;
+    for (int i = 0; i < form.n_boxes / s->n; i++) {
+        int32_t at[MAX_RANK];
+        tile_form_at(&form, i, at);
+        if (at[1] + form.box[1] > s->columns)
+            return false;
+    }
+    return true;
+}
+
+/* A strip is of one box or more. */
+static bool
+cut(Strips *s, int n)
+{
+    const Op *map = arg(s->load[0], 0)->def;
+    int box = box_side(ir_attr(map, ATTR_BOX), map->n_args / 2 - 1);
+    s->n = MIN(n, s->boxes);
+    s->columns = s->boxes / s->n * box;
+    return s->boxes * box == result(s->start, 0)->type->shape[1] && has_pieces(s);
+}
+
+/* Is a result of o, in front of s->last, of use behind that? */
+static bool
+is_used_behind(const Strips *s, const Op *o)
+{
+    for (int i = 0; i < o->n_results; i++)
+        for (const Use *u = result(o, i)->uses; u; u = u->next) {
+            const Op *user = ir_op_in(s->loop->block, u->user), *in = s->loop;
+            while (in != s->last->next && in != user)
+                in = in->next;
+            if (in != user)
+                return true;
+        }
+    return false;
+}
+
+/* The wait for the product behind the loop, and the last op that has to do with slots. Nothing but
+ * the wait's result is of use behind that. */
+static bool
+find_end(Strips *s)
+{
+    for (Op *o = s->loop->next; o; o = o->next) {
+        if (o->op == OP_MMA_WAIT && o->n_results == 1 && !s->wait &&
+            arg(o, 0)->def == s->loop)
+            s->wait = s->last = o;
+        else if (o->op == OP_MBAR_ARRIVE)
+            s->last = o;
+        else if (!op_has(o, OPF_PURE) || o->n_regions)
+            break;
+    }
+    if (!s->wait)
+        return false;
+    for (const Op *o = s->loop; o != s->last->next; o = o->next)
+        if (o != s->wait && is_used_behind(s, o))
+            return false;
+    return true;
+}
+
+/* Is v computed of the product, element by element, and of numbers? */
+static bool
+is_of_product(const Strips *s, const Val *v, int depth)
+{
+    const Op *o = v->def;
+    if (o == s->wait || !v->type->rank)
+        return true;
+    if (!o || depth == MAX_DEPTH || !(op_has(o, OPF_ELEM) || o->op == OP_SPLAT))
+        return o && o->op == OP_CONST;
+    for (int i = 0; i < o->n_args; i++)
+        if (!is_of_product(s, arg(o, i), depth + 1))
+            return false;
+    return true;
+}
+
+/* Is the store all that v comes to? */
+static bool
+is_stored_alone(const Strips *s, const Val *v, int depth)
+{
+    for (const Use *u = v->uses; u; u = u->next)
+        if (u->user != s->store && (depth == MAX_DEPTH || !op_has(u->user, OPF_ELEM) ||
+                                    !is_stored_alone(s, result(u->user, 0), depth + 1)))
+            return false;
+    return true;
+}
+
+/* Do both compute the same, of numbers that are there in front of the loop? */
+static bool
+computes_same(const Val *x, const Val *y, int depth)
+{
+    const Op *a = x->def, *b = y->def;
+    if (x == y && !a)
+        return !x->block->owner;
+    if (!a || !b || depth == MAX_DEPTH || a->op != b->op || a->n_args != b->n_args ||
+        a->n_regions || !op_has(a, OPF_PURE) || x->type != y->type ||
+        a->bits != b->bits || memcmp(a->attr, b->attr, sizeof a->attr))
+        return false;
+    for (int i = 0; i < a->n_args; i++)
+        if (!computes_same(arg(a, i), arg(b, i), depth + 1))
+            return false;
+    return true;
+}
+
+static Val *
+column_of_store(const Strips *s)
+{
+    return arg(s->store, 2);
+}
+
+/* Rule 4. */
+static bool
+is_seen(const Strips *s, const Op *o)
+{
+    return o != s->store &&
+           (op_has(o, OPF_STAYS) || (op_has(o, OPF_WRITES) && !op_has(o, OPF_SHARED)));
+}
+
+/* Rules 2 and 4. */
+static bool
+find_store(Strips *s)
+{
+    s->store = only_op(s->team, OP_MAP_STORE);
+    if (!s->store || ir_store_stage(s->store) || s->store->n_args != 4)
+        return false;
+    for (const Op *o = s->store; o->block != s->team; o = o->block->owner)
+        if (o->block->owner->op != OP_IF)
+            return false;
+    EACH_OP(o, s->team)
+        if (is_seen(s, o))
+            return false;
+    const Op *load = s->load[0];
+    return is_of_product(s, arg(s->store, 3), 0) &&
+           is_stored_alone(s, result(s->wait, 0), 0) &&
+           computes_same(column_of_store(s), arg(load, load->n_args - 1), 0);
+}
+
+/* Rule 1, and may the launch have more blocks than programs? */
+static bool
+may_deal(const Func *f)
+{
+    size_t n = 0;
+    const char *asked = option_text(f->c->option_texts, "persistent=", &n);
+    return !(n && asked[0] == '0') && ir_blocks(f) == BLOCKS_AS_PROGRAMS &&
+           !f->c->opt.launch_cooperative_grid;
+}
+
+static bool
+find(Strips *s)
+{
+    Func *f = s->f;
+    s->start = only_op(s->team, OP_MMA_START);
+    if (!may_deal(f) || !s->start)
+        return false;
+    s->loop = s->start->block->owner;
+    uint8_t sides[MAX_RANK];
+    const Type *t = result(s->start, 0)->type;
+    ty_log2_shape(t, sides);
+    return s->loop && s->loop->op == OP_FOR && s->loop->block == s->team &&
+           ir_attr(s->start, ATTR_SIDES) == 0 &&
+           t->layout == layout_wgmma_acc(f->c, sides, log2_of(f->team_warps), 0) &&
+           find_boxes(s) && find_end(s) && find_store(s);
+}
+
+/* ---- building ---------------------------------------------------------------------------- */
+
+static Val *
+i32(Build *b, int n)
+{
+    return ir_const_i32(b, n);
+}
+
+/* The program of a block, and where in its tile the block's columns begin; is_strip: they are a strip. */
+typedef struct Deal {
+    Val *program, *column, *is_strip;
+} Deal;
+
+static Deal
+deal(Build *b, int n, int columns)
+{
+    const Type *t = ty_scalar(b->f->c, E_I32);
+    Val *block = ir_op1(b, OP_PROGRAM_ID, 0, NULL, t),
+        *programs = ir_op1(b, OP_NUM_PROGRAMS, 0, NULL, t),
+        *blocks = ir_op1(b, OP_NUM_BLOCKS, 0, NULL, t), *zero = i32(b, 0),
+        *strips = i32(b, n), /* blocks are whole + n (programs - whole) */
+            *more = ir_bin(b, OP_DIV, ir_bin(b, OP_SUB, blocks, programs),
+                           i32(b, n - 1)),
+        *whole = ir_bin(b, OP_SUB, programs, more),
+        *behind = ir_bin(b, OP_SUB, block, whole);
+    Deal d = {.is_strip = ir_bin(b, OP_GE, behind, zero)};
+    Val *program = ir_bin(b, OP_ADD, whole, ir_bin(b, OP_DIV, behind, strips)),
+        *column = ir_bin(b, OP_MUL, ir_bin(b, OP_REM, behind, strips), i32(b, columns));
+    d.program = ir_select(b, d.is_strip, program, block);
+    d.column = ir_select(b, d.is_strip, column, zero);
+    return d;
+}
+
+/* The role takes the programs that the launch has dealt its block. */
+static Deal
+deal_programs(const Strips *s, Block *role)
+{
+    Build b = {.f = s->f, .block = role, .before = role->first, .loc = s->f->loc};
+    VEC(Op *) old = {0};
+    EACH_OP(o, role)
+        if (o->op == OP_PROGRAM_ID && !ir_attr(o, ATTR_AXIS))
+            PUSH(s->f->c->arena, &old, o);
+    Deal d = deal(&b, s->n, s->columns);
+    for (int i = 0; i < old.n; i++)
+        ir_replace(result(old.at[i], 0), d.program);
+    return d;
+}
+
+/* v, computed at b. */
+static Val *
+compute(Build *b, Val *v, Map *copy)
+{
+    if (!v->def || map_get(copy, v, 0))
+        return v->def ? map_get(copy, v, 0) : v;
+    for (int i = 0; i < v->def->n_args; i++)
+        compute(b, arg(v->def, i), copy);
+    return result(ir_clone(b, v->def, copy), v->index);
+}
+
+/* i1: is there one strip to do of a tile that begins in column j? */
+static Val *
+is_few(const Strips *s, Build *b, const Deal *d, Val *j)
+{
+    Map copy = {.a = s->f->c->arena};
+    const Op *map = arg(s->store, 0)->def;
+    Val *size = arg(map, map->n_args / 2),
+        *from = ir_cast(b, compute(b, j, &copy), E_I64),
+        *left = ir_bin(b, OP_SUB, size, from);
+    left = ir_bin(b, OP_LE, left, ir_const_int(b, left->type, s->columns));
+    return ir_bin(b, OP_OR, d->is_strip, left);
+}
+
+/* In the filler's loop: slots get what the strip wants, or the whole tile. */
+static void
+fill_strip(const Strips *s, Val *few, Val *column)
+{
+    Build b = ir_before(s->announce);
+    Op *o = ir_op(&b, OP_IF, 1, &few, 0, NULL);
+    Block *strip = ir_block(s->f, o), *all = ir_block(s->f, o);
+    ir_yield(all, b.loc);
+    b.before = o;
+    Build in = {.f = s->f, .block = strip, .loc = b.loc};
+    const Op *map = arg(s->load[0], 0)->def;
+    int64_t box = elem_info[arg(map, 0)->type->elem].bytes;
+    for (int i = 0; i < map->n_args / 2; i++)
+        box *= box_side(ir_attr(map, ATTR_BOX), i);
+    Map copy = {.a = s->f->c->arena};
+    Op *less = ir_clone(&in, s->announce, &copy);
+    int left_out = s->boxes - s->boxes / s->n, j = s->load[0]->n_args - 1;
+    ir_set_attr(less, ATTR_BYTES, ir_attr(less, ATTR_BYTES) - left_out * box);
+    for (int i = 0; i < s->boxes; i++) /* their places may be computed further down */
+        for (int d = 4; d <= j; d++)
+            ir_set_arg(s->load[i], d, compute(&b, arg(s->load[i], d), &copy));
+    for (int i = 0; i < s->boxes / s->n; i++) {
+        Val *from = arg(s->load[i], j);
+        from = ir_bin(&in, OP_ADD, from, column);
+        ir_set_arg(ir_clone(&in, s->load[i], &copy), j, from);
+    }
+    ir_yield(strip, b.loc);
+    ir_move_before(s->announce, all->last);
+    for (int i = 0; i < s->boxes; i++)
+        ir_move_before(s->load[i], all->last);
+}
+
+/* The team multiplies what is there. */
+static void
+multiply_strip(const Strips *s, Val *few)
+{
+    Build b = ir_before(s->loop);
+    const Type *t = result(s->wait, 0)->type;
+    Op *o = ir_op(&b, OP_IF, 1, &few, 1, &t);
+    Block *strip = ir_block(s->f, o), *all = ir_block(s->f, o);
+    Build in = {.f = s->f, .block = strip, .loc = b.loc},
+          other = {.f = s->f, .block = all, .loc = b.loc};
+    Map copy = {.a = s->f->c->arena};
+    Op *end = s->last->next, *loop = ir_clone(&in, s->loop, &copy);
+    for (Op *p = s->loop->next; p != end; p = p->next)
+        ir_clone(&in, p, &copy);
+    Op *start = only_op(loop->regions[0], OP_MMA_START);
+    DotSides sides = dot_sides(start);
+    sides.n = s->columns;
+    dot_set_sides(start, sides);
+    ir_set_attr(loop, ATTR_LOOP,
+                ir_attr(loop, ATTR_LOOP) | (int64_t)LOOP_STRIPS * s->n);
+    Val *v = result(s->wait, 0), *w = map_get(&copy, v, 0);
+    ir_op(&in, OP_YIELD, 1, &w, 0, NULL);
+    ir_replace(v, result(o, 0));
+    Op *yield = ir_op(&other, OP_YIELD, 1, &v, 0, NULL);
+    for (Op *p = s->loop, *next; p != end; p = next) {
+        next = p->next;
+        ir_move_before(p, yield);
+    }
+}
+
+static void
+store_strip(const Strips *s, Val *few, Val *column)
+{
+    Op *store = s->store;
+    Val *stage = alloc_stage(store, s->team->first);
+    Build b = ir_before(store);
+    Val *what[] = {arg(store, 1), ir_bin(&b, OP_ADD, arg(store, 2), column),
+                   arg(store, 3)};
+    int pieces = store_stage(store).pieces;
+    Val *end = ir_select(&b, few, ir_const_i32(&b, pieces / s->n),
+                         ir_const_i32(&b, pieces));
+    store_pieces(&b, store, what, stage, ir_const_i32(&b, 0), end);
+    ir_erase(store);
+}
+
+static void
+by_strips(Func *f, const Op *roles)
+{
+    Strips s = {.f = f, .team = roles->regions[0], .filler = roles->regions[1]};
+    if (!find(&s))
+        return;
+    int strips = hopper_grid_is(f, GRID_QUARTER) ? 4
+                 : hopper_grid_is(f, GRID_HALF)  ? 2
+                                                 : 0;
+    if (!strips || !cut(&s, strips))
+        return;
+    ir_report(f, f->loc, "programs",
+              str_printf(f->c->arena,
+                         "of the last round by %d strips of %d columns each", s.n,
+                         s.columns));
+    Deal d = deal_programs(&s, s.filler);
+    Build b = ir_before(s.announce->block->owner);
+    const Op *load = s.load[0];
+    fill_strip(&s, is_few(&s, &b, &d, arg(load, load->n_args - 1)), d.column);
+    d = deal_programs(&s, s.team);
+    b = ir_before(s.loop);
+    Val *few = is_few(&s, &b, &d, column_of_store(&s));
+    multiply_strip(&s, few);
+    store_strip(&s, few, d.column);
+}
+
+void
+pass_strips(Func *f)
+{
+    for (Op *o = f->body->first; o; o = o->next)
+        if (o->op == OP_ROLES)
+            by_strips(f, o);
+}
