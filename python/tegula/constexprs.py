@@ -9,6 +9,12 @@ from typing import Any, Generic, TypeVar
 R = TypeVar("R")
 
 
+class Constant:
+    """The base of ``tl.constexpr``, known without the language."""
+
+    value: Any
+
+
 class ConstexprFunction(Generic[R]):
     """A Python function that kernels may call on constants; it runs while compiling."""
 
@@ -49,9 +55,9 @@ class ConstexprFunction(Generic[R]):
 
 
 def _raw(x: Any) -> Any:
-    from tegula.language.types import constexpr
-
-    return x.value if isinstance(x, constexpr) else x
+    # torch.compile traces calls of the host, and torch 2.11 cannot trace an import of the
+    # language's modules: so nothing is imported here.
+    return x.value if isinstance(x, Constant) else x
 
 
 def constexpr_function(fn: Callable[..., R]) -> ConstexprFunction[R]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import os
 import subprocess
 import sys
@@ -96,6 +97,16 @@ def test_torch_compile(tmp_path):
     if "Unsupported device type: cpu" in done.stderr:
         pytest.skip("this torch makes no Triton for CPUs")
     assert done.returncode == 0, done.stderr
+
+
+def test_torch_can_trace_what_a_grid_calls():
+    """torch 2.11 traces into cdiv, and gives up at an import of one of our modules."""
+    for function in (tegula.cdiv, tegula.next_power_of_2):
+        called = [function.fn.__code__, type(function).__call__.__code__]
+        for code in called:
+            assert not [i for i in dis.get_instructions(code) if "IMPORT" in i.opname]
+            names = [type(function).__call__.__globals__.get(n) for n in code.co_names]
+            called += [f.__code__ for f in names if hasattr(f, "__code__")]
 
 
 def test_what_torch_reads_of_a_kernel():

@@ -18,6 +18,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from tegula.constexprs import Constant
+
 from .builtin import outside
 
 if TYPE_CHECKING:
@@ -443,7 +445,7 @@ if not TYPE_CHECKING:
         """
 
 
-class _Constexpr(_base_value):
+class _Constexpr(_base_value, Constant):
     """A value known when the kernel is compiled.
 
     As a parameter's annotation it asks for one variant per value; wrapped around a global
