@@ -157,6 +157,7 @@ read_report(const char *log, Assembled *out)
     out->n_regs = number_before(log, " registers");
     out->n_spills = stores < 0 || loads < 0 ? -1 : stores + loads;
     out->is_serial = strstr(log, "(C75");
+    out->reads_early = strstr(log, "(C7514");
 }
 
 char *

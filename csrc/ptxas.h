@@ -12,6 +12,7 @@ typedef struct Assembled {
     int n_regs, n_spills; /* spill bytes, stores + loads */
     char *log;            /* malloc'ed: everything ptxas said */
     bool is_serial;       /* wgmma runs one after the other: its notes C75xx */
+    bool reads_early;     /* because sums are read while products run, it says: C7514 */
 } Assembled;
 /* What to assemble, and how. */
 typedef struct Assembly {

@@ -280,7 +280,8 @@ typedef struct HopperTrial {
     const char
         *why; /* for compiled.report; NULL with no_maps: a launch could make none */
     bool has_roles, has_groups, has_open,
-        has_pair; /* what the passes made: split_roles, start_dots, rings */
+        has_pair,      /* what the passes made: split_roles, start_dots, rings */
+        has_few_slots; /* a ring waits for every tile */
     int n_blocks; /* that occupancy has dealt registers for, because of such sums; or 0 */
 } HopperTrial;
 

@@ -6,6 +6,7 @@ The assembler here is a script: it says of PTX with wgmma what a test wants it t
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,9 @@ fi
 case $say in
 refuse) echo 'ptxas fatal : (C7602) too many registers'; exit 255 ;;
 serial) echo 'ptxas info : (C7510) Potential Performance Loss: wgmma is serialized' ;;
+early*)
+    if grep -q '@none trap' "$in"; then spills=${say#early}
+    else echo 'ptxas info : (C7514) Potential Performance Loss: wgmma is serialized'; fi ;;
 *) spills=$say ;;
 esac
 echo "    0 bytes stack frame, $spills bytes spill stores, 0 bytes spill loads"
@@ -109,6 +113,66 @@ def test_best_level_is_kept(tmp_path, opened, groups, none, want):
     assert level(c) == want
     said = {"2,1": opened, "2,0": groups, "1": none}[want]
     assert c.n_spills == (int(said) if said.isdigit() else 0)
+
+
+@pytest.mark.parametrize(
+    "roles, opened, want, traps",
+    [
+        ("early0", "0", "3", 1),
+        ("early8", "0", "2,1", 0),  # with them it spills
+        ("serial", "0", "2,1", 0),  # they are no help
+        ("serial", "early0", "2,1", 1),
+    ],
+)
+def test_traps_part_the_wait_from_what_reads(tmp_path, roles, opened, want, traps):
+    """ptxas says that sums are read while products run."""
+    says = {"roles": roles, "open": opened, "groups": "0", "none": "0"}
+    c = compiled(tmp_path, says)
+    ptx = c.asm["ptx"]
+    assert level(c) == want
+    assert ptx.count("@none trap") == traps * ptx.count(
+        "wgmma.wait_group.sync.aligned 0"
+    )
+    assert c.n_spills == 0
+
+
+@pytest.mark.parametrize("slots, traps", [(2, False), (3, True)])
+def test_no_traps_where_every_tile_is_waited_for(tmp_path, slots, traps):
+    c = compiled(tmp_path, {"roles": "early0"}, hopper=f"3,{slots}")
+    assert f"mbar<{slots}>" in c.asm["simt"]
+    assert ("@none trap" in c.asm["ptx"]) == traps
+
+
+@tegula.jit
+def triangle(a_ptr, c_ptr, M, N, B: tl.constexpr, BK: tl.constexpr):
+    """C = A^T @ A, of which the tiles below the diagonal are those above it, turned."""
+    across = tl.cdiv(N, B)
+    m, n = tl.program_id(0) // across * B, tl.program_id(0) % across * B
+    if m > n:
+        return
+    i, j, k = (m + tl.arange(0, B)) % N, (n + tl.arange(0, B)) % N, tl.arange(0, BK)
+    x_ptrs, y_ptrs = a_ptr + k[:, None] * N + i, a_ptr + k[:, None] * N + j
+    acc = tl.zeros((B, B), tl.float32)
+    for at in range(tl.cdiv(M, BK)):
+        there = k[:, None] < M - at * BK
+        x = tl.load(x_ptrs, mask=there, other=0.0)
+        acc = tl.dot(x.T, tl.load(y_ptrs, mask=there, other=0.0), acc)
+        x_ptrs += BK * N
+        y_ptrs += BK * N
+    i, j, out = m + tl.arange(0, B), n + tl.arange(0, B), acc.to(tl.bfloat16)
+    mask = (i[:, None] < N) & (j < N)
+    tl.store(c_ptr + i[:, None] * N + j, out, mask=mask)
+    tl.store(c_ptr + j[:, None] * N + i, out.T, mask=mask.T)
+
+
+@pytest.mark.skipif(not shutil.which("ptxas"), reason="there is no ptxas")
+def test_sums_that_are_read_in_the_block_of_their_wait():
+    """Without the traps ptxas 13.0 runs one product after the other."""
+    c = triangle.compile(
+        "*bf16:16", "*bf16:16", "i32:16", "i32:16",
+        B=128, BK=64, num_warps=8, num_stages=4, target="cuda:sm_90a", abi="tegula",
+    )  # fmt: skip
+    assert level(c) == "3"
 
 
 @pytest.mark.parametrize(

@@ -470,6 +470,9 @@ deal_slots(Rings *w)
         if (wants_one_slot(w->ring.at[i]->like))
             w->ring.at[i]->slots = 1;
     while (slot_bytes(w) > room && take_a_slot(w, 1)) {}
+    for (int i = 0; i < w->ring.n; i++)
+        f->c->hopper.has_few_slots |= !wants_one_slot(w->ring.at[i]->like) &&
+                                      w->ring.at[i]->slots <= LEAST_SLOTS;
 }
 
 static void
