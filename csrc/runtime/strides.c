@@ -7,7 +7,8 @@
  * Such a launch stays within the memory of x, so no other check sees it. It is looked for where
  * launches are looked at anyway: the first one of new code on a CPU, under CHECK_BOUNDS, in
  * the interpreter and on the emulator; once a kernel. A kernel that has a stride inside, as
- * those of torch.compile have, knows it.
+ * those of torch.compile have, knows it. Strides of 0 and 1 tell nothing: a row that is repeated is smaller than
+ * its shape, so that a kernel which takes it for contiguous leaves its memory.
  *
  * A later launch whose key is known is not looked at: strides are in no key, and to read them cost 117 ns a
  * tensor, more than the launch. TEGULA_CHECK_BOUNDS=1 looks at every launch.
@@ -100,14 +101,17 @@ is_inside(const char *tir, int64_t stride)
 static bool
 is_known(const Call *c, const char *tir, const Dims *d)
 {
+    bool can_tell = false;
     for (int i = 0; i < d->n; i++) {
         int64_t stride = d->stride[i];
         bool is_telling = stride != 0 && stride != 1; /* kernels are full of those */
-        if (d->shape[i] > 1 &&
-            (is_given(c, stride) || (is_telling && is_inside(tir, stride))))
+        if (d->shape[i] == 1)
+            continue;
+        if (is_given(c, stride) || (is_telling && is_inside(tir, stride)))
             return true;
+        can_tell |= is_telling;
     }
-    return false;
+    return !can_tell;
 }
 
 /* "(4, 3)" */

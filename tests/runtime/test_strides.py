@@ -65,6 +65,7 @@ def test_strides_that_are_known():
     assert not texts(make(), X[:, :0].T, y, 0, 0, 16)
     assert not texts(make(), X[:1].T, y, 4, 0, 16)  # contiguous
     assert not texts(make(), X, y, 12, 0, 16)
+    assert not texts(make(), np.broadcast_to(X[0], (3, 4)), y, 2, 2, 16)
 
     @tegula.jit
     def inside(x, y):
