@@ -374,6 +374,26 @@ bool op_is_lazy(
     const Op *o); /* pure per element, or a load: computed on demand on CPUs */
 bool is_kept_index(const Val *v); /* the result of a KEEP of integers or pointers */
 bool op_is_scalar(const Op *o);   /* ... and is rank 0: computed where it stands */
+/* A value's dim d is dim at[d] of the loops that compute it; NO_DIM: index 0. Places behind the rank are 0. */
+enum { NO_DIM = 0xff };
+typedef struct DimMap {
+    uint8_t at[MAX_RANK];
+} DimMap;
+/* Of an operand of a through op, from its result's. */
+DimMap op_through_map(const Op *o, DimMap map);
+
+/* ---- quotients.c ----------------------------------------------------------------------------- */
+typedef struct Quotient {
+    const Op *o; /* a division, or its remainder */
+    DimMap map;  /* of its result */
+} Quotient;
+typedef VEC(Quotient) Quotients;
+/* Does v, computed by loops as map says, go by *step along dim `along` of them where quotients stay the same, and not
+ * because it always does? A divisor known to be below `least` makes no such quotient. all, where not NULL, gets them. */
+bool steps_by_quotients(const Val *v, DimMap map, int along, int least, int64_t *step,
+                        Arena *a, Quotients *all);
+/* Are v's elements consecutive along its dim there, and along no other one? */
+bool runs_by_quotients(const Val *v, int dim, int least);
 
 /* ---- big.c ----------------------------------------------------------------------------------- */
 /* More code than LLVM and ptxas get through in minutes. The limit is where libraries are: a

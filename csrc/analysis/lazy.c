@@ -64,3 +64,30 @@ op_is_scalar(const Op *o)
     return o->op == OP_CONST || o->op == OP_PROGRAM_ID || o->op == OP_NUM_PROGRAMS ||
            op_has(o, OPF_ELEM);
 }
+
+DimMap
+op_through_map(const Op *o, DimMap map)
+{
+    const Type *t = arg(o, 0)->type, *r = result(o, 0)->type;
+    DimMap m = {{0}};
+    int axis = (int)ir_attr(o, ATTR_AXIS), perm[MAX_RANK], j = 0;
+    if (o->op == OP_TRANS) {
+        ir_perm(o, perm);
+        for (int d = 0; d < t->rank; d++)
+            m.at[perm[d]] = map.at[d];
+        return m;
+    }
+    for (int d = 0; d < t->rank; d++) {
+        bool is_one = t->shape[d] == 1;
+        if (o->op == OP_RESHAPE) { /* the dims that are not 1 keep their order */
+            while (!is_one && r->shape[j] == 1)
+                j++;
+            m.at[d] = is_one ? NO_DIM : map.at[j++];
+        } else if (o->op == OP_EXPAND) {
+            m.at[d] = map.at[d < axis ? d : d + 1];
+        } else {
+            m.at[d] = o->op == OP_BROADCAST && is_one ? NO_DIM : map.at[d];
+        }
+    }
+    return m;
+}

@@ -55,8 +55,7 @@ has_columns(Host *h, const Val *v)
     if (affine_of(h->f, p, &a))
         return affine_const_stride(&a, rank - 2, &c) && c == 1 &&
                !(affine_const_stride(&a, rank - 1, &c) && c == 1);
-    return !h->c->opt.check_bounds && host_runs_along(h, p, rank - 2) &&
-           !host_runs_along(h, p, rank - 1);
+    return host_runs_along(h, p, rank - 2);
 }
 
 /* v in scratch with elements e; strides as v's dims. */

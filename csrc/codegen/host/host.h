@@ -146,7 +146,6 @@ void host_free_before(Host *h,
                       int pos);        /* buffers whose last reader stands before pos */
 View host_view(const Type *t, Buf *b); /* dense, row-major */
 View host_new_view(Host *h, const Val *v);
-/* v's dim d is the group's dim at[d]; NO_DIM: index 0. Places behind the rank are 0. */
 /* Of a matrix whose columns, not rows, are consecutive. */
 static inline bool
 host_is_turned(const Type *t, const View *w)
@@ -154,12 +153,6 @@ host_is_turned(const Type *t, const View *w)
     return w->buf && !w->width && t->rank > 1 && w->stride[t->rank - 2] == 1 &&
            w->stride[t->rank - 1] > 1;
 }
-enum { NO_DIM = 0xff };
-typedef struct DimMap {
-    uint8_t at[MAX_RANK];
-} DimMap;
-/* Of an operand of a through op, from its result's. */
-DimMap host_through_map(const Op *o, DimMap map);
 Lv host_scalar(Host *h, const Val *v);
 Lv host_const(Host *h, const Type *t, uint64_t bits, int lanes);
 Lt host_mem_type(Host *h, const Type *t);
@@ -294,10 +287,10 @@ void host_emit_group(Host *h, Group *g);
 /* ---- runs.c ------------------------------------------------------------------------------- */
 /* Does v go by *step from lane to lane where quotients run on, and not because it always does? */
 bool host_steps_in_runs(Host *h, Group *g, const Val *v, DimMap map, int64_t *step);
-/* Are v's elements consecutive along dim where quotients run on? */
-bool host_runs_along(Host *h, const Val *v, int dim);
+/* Are v's elements consecutive along dim where quotients run on, and along no other one? */
+bool host_runs_along(const Host *h, const Val *v, int dim);
 /* Is o, of a value that does, a split? */
-bool host_is_split(Host *h, Group *g, const Op *o, DimMap map);
+bool host_is_split(const Host *h, const Group *g, const Op *o, DimMap map);
 /* Of the first lane; gives an i1: does the quotient stay the same? */
 Lv host_divide_in_run(Host *h, const Split *s, int lanes, Lv *quotient, Lv *rest);
 /* The same of all splits, whose operands are there. */

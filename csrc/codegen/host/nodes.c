@@ -99,7 +99,7 @@ count_runs(Host *h, RunCount *r, const Val *v, DimMap map)
     s->stamp = h->stamp;
     const Op *o = v->def;
     if (op_is_through(o)) {
-        count_runs(h, r, arg(o, 0), host_through_map(o, map));
+        count_runs(h, r, arg(o, 0), op_through_map(o, map));
         return;
     }
     if (o->op == OP_LOAD && row >= 0 && col >= 0)
@@ -190,7 +190,7 @@ survey(Host *h, Group *g, Survey *s, const Val *v, DimMap map)
     x->stamp = h->stamp;
     const Op *o = v->def;
     if (op_is_through(o)) {
-        survey(h, g, s, arg(o, 0), host_through_map(o, map));
+        survey(h, g, s, arg(o, 0), op_through_map(o, map));
         return;
     }
     s->n_ops++;
@@ -350,8 +350,7 @@ host_node(Host *h, Group *g, const Val *v, DimMap map, bool lane0)
     if (s->kind == V_LAZY) {
         s->stamp = h->stamp;
         if (op_is_through(v->def))
-            return host_node(h, g, arg(v->def, 0), host_through_map(v->def, map),
-                             lane0);
+            return host_node(h, g, arg(v->def, 0), op_through_map(v->def, map), lane0);
         if (v->def->op == OP_SPLAT)
             return host_node(h, g, arg(v->def, 0), (DimMap){{0}}, lane0);
     }

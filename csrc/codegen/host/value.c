@@ -19,33 +19,6 @@ host_pos(Host *h, const Op *o)
     return (int)(intptr_t)map_get(&h->pos, o, 0);
 }
 
-DimMap
-host_through_map(const Op *o, DimMap map)
-{
-    const Type *t = arg(o, 0)->type, *r = result(o, 0)->type;
-    DimMap m = {{0}};
-    int axis = (int)ir_attr(o, ATTR_AXIS), perm[MAX_RANK], j = 0;
-    if (o->op == OP_TRANS) {
-        ir_perm(o, perm);
-        for (int d = 0; d < t->rank; d++)
-            m.at[perm[d]] = map.at[d];
-        return m;
-    }
-    for (int d = 0; d < t->rank; d++) {
-        switch (o->op) {
-        case OP_RESHAPE: /* the dims that are not 1 keep their order */
-            while (t->shape[d] != 1 && r->shape[j] == 1)
-                j++;
-            m.at[d] = t->shape[d] == 1 ? NO_DIM : map.at[j++];
-            break;
-        case OP_EXPAND: m.at[d] = map.at[d < axis ? d : d + 1]; break;
-        case OP_BROADCAST: m.at[d] = t->shape[d] == 1 ? NO_DIM : map.at[d]; break;
-        default: m.at[d] = map.at[d];
-        }
-    }
-    return m;
-}
-
 /* ---- who needs what ------------------------------------------------------------------- */
 
 int
