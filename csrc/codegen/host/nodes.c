@@ -133,6 +133,9 @@ host_runs_of_pointers(Host *h, const Val *v)
     RunCount r = {.rank = v->type->rank, .n = h->vec_bytes};
     DimMap map = identity_map(r.rank);
     count_run(&r, run_log2(h, v, map, r.rank - 2), run_log2(h, v, map, r.rank - 1));
+    if (runs(&r) == RUNS_MIXED && v->type->shape[r.rank - 2] >= h->vec_bytes / 4 &&
+        host_runs_along(h, v, r.rank - 2))
+        return RUNS_DOWN;
     return runs(&r);
 }
 

@@ -167,6 +167,16 @@ runs_down(Plan *p, const Val *ptr)
            c == 1;
 }
 
+/* The same of those of a store, but for places where a quotient of an index changes. */
+static bool
+stores_down(Plan *p, const Val *ptr)
+{
+    enum { LEAST = 16 }; /* lanes of a register of f32 at most */
+    const Type *t = ptr->type;
+    return runs_down(p, ptr) || (t->rank > 1 && t->shape[t->rank - 2] >= LEAST &&
+                                 runs_by_quotients(ptr, t->rank - 2, 2 * LEAST));
+}
+
 /* May computing v go along columns of memory? */
 static bool
 goes_down(Plan *p, const Val *v)
@@ -363,7 +373,7 @@ access_op(Plan *p, Op *o)
     group_settle_loads(p, o);
     if (o->op != OP_LOAD)
         group_settle_overlaps(p, o);
-    bool is_down = o->op == OP_STORE && runs_down(p, arg(o, 0));
+    bool is_down = o->op == OP_STORE && stores_down(p, arg(o, 0));
     if (o->op == OP_LOAD || is_down || (o->op == OP_STORE && may_turn(p, arg(o, 1)))) {
         group_close_open(p, o);
         group_demand(p, o);
