@@ -392,6 +392,34 @@ def test_no_signed_field_is_converted(bits):
 
 
 @triton.jit
+def parts_of_one(x_ptr, y_ptr, h_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x = tl.load(x_ptr + i)
+    tl.store(y_ptr + i, 1 // x)
+    tl.store(y_ptr + N + i, 1 % x)
+    tl.store(h_ptr + i, tl.abs(tl.load(h_ptr + i)))
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
+def test_parts_of_one(device, dtype):
+    """1 // x is max(x, 1) == 1, and of two of these beside f16 ptxas 13.0 dies."""
+    x = np.arange(1, 257).clip(max=255).astype(dtype)
+    y, h = device.poison(512, dtype), np.arange(-128, 128).astype(np.float16)
+    there = device.put(h)
+    parts_of_one[(1,)](device.put(x), y, there, 256)
+    want = np.concatenate([1 // x, 1 % x])
+    np.testing.assert_array_equal(device.get(y), want)
+    np.testing.assert_array_equal(device.get(there), np.abs(h))
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+def test_no_extreme_that_is_compared(bits):
+    signature = (f"*u{bits}", f"*u{bits}", "*fp16")
+    code = parts_of_one.compile(*signature, N=256, target="cuda:sm_80").asm["ptx"]
+    assert "max.u16" not in code and "setp." in code
+
+
+@triton.jit
 def upper_bits(
     x_ptr, y_ptr, o_ptr, WIDE: tl.constexpr, K: tl.constexpr, N: tl.constexpr
 ):

@@ -491,6 +491,34 @@ paired(Ll *l, Lv v)
     return LLVMBuildBitCast(l->b, LLVMBuildOr(l->b, word[0], word[1], ""), t, "");
 }
 
+/* Is max(x, c), or min, c? A comparison of x says so, too. */
+static Lv
+bounded(Ll *l, Lv v)
+{
+    static const struct {
+        const char *extreme;
+        LLVMIntPredicate holds;
+    } rows[] = {{"llvm.umax.i", LLVMIntULE},
+                {"llvm.umin.i", LLVMIntUGE},
+                {"llvm.smax.i", LLVMIntSLE},
+                {"llvm.smin.i", LLVMIntSGE}};
+    Lv extreme = LLVMGetOperand(v, 0), c = LLVMGetOperand(v, 1);
+    LLVMIntPredicate p = LLVMGetICmpPredicate(v);
+    if (!LLVMIsACallInst(extreme) || !LLVMIsAConstantInt(c) ||
+        LLVMGetOperand(extreme, 1) != c || (p != LLVMIntEQ && p != LLVMIntNE))
+        return NULL;
+    size_t n;
+    const char *name = LLVMGetValueName2(LLVMGetCalledValue(extreme), &n);
+    for (size_t i = 0; i < COUNT(rows); i++)
+        if (!strncmp(name, rows[i].extreme, strlen(rows[i].extreme))) {
+            LLVMPositionBuilderBefore(l->b, v);
+            Lv is = LLVMBuildICmp(l->b, rows[i].holds, LLVMGetOperand(extreme, 0), c,
+                                  "");
+            return p == LLVMIntEQ ? is : LLVMBuildNot(l->b, is, "");
+        }
+    return NULL;
+}
+
 /* What stands for v instead; NULL: v stays. */
 static Lv
 rewritten(Avoid *a, Lv v)
@@ -504,6 +532,8 @@ rewritten(Avoid *a, Lv v)
     move_stored_floats(l, v);
     if (LLVMIsAFCmpInst(v))
         return compared(l, v);
+    if (LLVMIsAICmpInst(v))
+        return bounded(l, v);
     if (LLVMIsASelectInst(v)) {
         shift_upper_halves(l, v);
         return selected(l, v);
