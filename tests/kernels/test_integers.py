@@ -420,6 +420,34 @@ def test_no_extreme_that_is_compared(bits):
 
 
 @triton.jit
+def selected_bytes(x_ptr, z_ptr, f_ptr, o_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x, y = tl.load(x_ptr + i), tl.load(x_ptr + N + i)
+    w = tl.load(x_ptr + 2 * N + i)
+    tl.store(f_ptr + i, x.to(tl.float32))
+    tl.store(o_ptr + i, tl.where(tl.load(z_ptr + i) > 0, x, y * w + y))
+    tl.store(o_ptr + N + i, -(x >> 7))
+
+
+def test_bytes_of_a_word_that_is_selected(device, rng):
+    """ptxas 13.0 overwrites the word by the selection, and takes bytes from it behind."""
+    x = rng.integers(-128, 128, (3, 256)).astype(np.int8)
+    z = rng.integers(-9, 9, 256).astype(np.int32)
+    f, o = device.poison(256, np.float32), device.poison(512, np.int8)
+    selected_bytes[(1,)](device.put(x), device.put(z), f, o, 256, num_warps=1)
+    want = [np.where(z > 0, x[0], x[1] * x[2] + x[1]), -(x[0] >> 7)]
+    np.testing.assert_array_equal(device.get(o), np.concatenate(want))
+    np.testing.assert_array_equal(device.get(f), x[0])
+
+
+def test_no_byte_that_ptxas_takes_again():
+    signature = ("*i8:16", "*i32:16", "*fp32:16", "*i8:16")
+    code = selected_bytes.compile(*signature, N=256, num_warps=1, target="cuda:sm_80")
+    assert not re.search(r"prmt\.b32 .*, 0, 0x777[123]U", code.asm["ptx"])
+    assert "selp.b16" in code.asm["ptx"]
+
+
+@triton.jit
 def upper_bits(
     x_ptr, y_ptr, o_ptr, WIDE: tl.constexpr, K: tl.constexpr, N: tl.constexpr
 ):

@@ -102,6 +102,10 @@ BAD = {
         test_integers.parts_of_one, ("*u8:16", "*u8:16", "*fp16:16"), {"N": 512},
         "sm_90a", "VIMNMX", r"ISETP",
     ),
+    "STALE_BYTES": Bad(
+        test_integers.selected_bytes, ("*i8:16", "*i32:16", "*fp32:16", "*i8:16"),
+        {"N": 256, "num_warps": 1}, "sm_90a", r"PRMT R\d+, R[^,]*, 0x777[123]", "SHF.R.U32",
+    ),
 }  # fmt: skip
 
 

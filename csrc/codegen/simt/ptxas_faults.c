@@ -491,6 +491,39 @@ paired(Ll *l, Lv v)
     return LLVMBuildBitCast(l->b, LLVMBuildOr(l->b, word[0], word[1], ""), t, "");
 }
 
+/* Is v, a byte, only widened to a word? Then it is never in a register of 16 bits. */
+static bool
+is_only_widened(Lv v)
+{
+    for (LLVMUseRef u = LLVMGetFirstUse(v); u; u = LLVMGetNextUse(u)) {
+        Lv by = LLVMGetUser(u);
+        if ((!LLVMIsAZExtInst(by) && !LLVMIsASExtInst(by)) ||
+            LLVMGetIntTypeWidth(LLVMTypeOf(by)) != 32)
+            return false;
+    }
+    return true;
+}
+
+/* A byte of a word, but its first, by a shift. */
+static Lv
+shifted(Ll *l, Lv v)
+{
+    enum { BYTE = 8, BYTES = 4 };
+    Lv bytes = LLVMGetOperand(v, 0), at = LLVMGetOperand(v, 1);
+    unsigned n = LLVMGetVectorSize(LLVMTypeOf(bytes));
+    if (LLVMTypeOf(v) != l->i8 || n % BYTES || !LLVMIsAConstantInt(at))
+        return NULL;
+    unsigned i = (unsigned)LLVMConstIntGetZExtValue(at);
+    if (i % BYTES == 0 || is_only_widened(v))
+        return NULL;
+    LLVMPositionBuilderBefore(l->b, v);
+    Lt words = LLVMVectorType(l->i32, n / BYTES);
+    Lv word = LLVMBuildExtractElement(l->b, LLVMBuildBitCast(l->b, bytes, words, ""),
+                                      ll_i32(l, i / BYTES), "");
+    word = LLVMBuildLShr(l->b, word, ll_i32(l, i % BYTES * BYTE), "");
+    return LLVMBuildTrunc(l->b, word, l->i8, "");
+}
+
 /* Is max(x, c), or min, c? A comparison of x says so, too. */
 static Lv
 bounded(Ll *l, Lv v)
@@ -538,6 +571,8 @@ rewritten(Avoid *a, Lv v)
         shift_upper_halves(l, v);
         return selected(l, v);
     }
+    if (LLVMIsAExtractElementInst(v))
+        return shifted(l, v);
     if (LLVMIsAInsertElementInst(v))
         return paired(l, v);
     if (LLVMIsASIToFPInst(v))
