@@ -448,6 +448,36 @@ def test_no_byte_that_ptxas_takes_again():
 
 
 @triton.jit
+def by_fields(x_ptr, y_ptr, o_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x, y = tl.load(x_ptr + i), tl.load(y_ptr + i)
+    tl.store(o_ptr + i, x // (y | 1).to(tl.uint32))
+    tl.store(o_ptr + N + i, x % (y | 1).to(tl.uint32))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int16])
+def test_divisors_without_a_sign(device, rng, dtype):
+    """They have the sign that they were widened with where ptxas 13.0 divides."""
+    info = np.iinfo(dtype)
+    x = rng.integers(0, 2**32, 512, np.uint32)
+    y = rng.integers(info.min, info.max, 512, dtype, endpoint=True)
+    o = device.poison(1024, np.uint32)
+    by_fields[(1,)](device.put(x), device.put(y), o, 512)
+    by = (y | 1).astype(np.uint32)
+    np.testing.assert_array_equal(device.get(o), np.concatenate([x // by, x % by]))
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+def test_no_divisor_that_keeps_its_sign(bits):
+    signature = ("*u32:16", f"*i{bits}:16", "*u32:16")
+    code = by_fields.compile(*signature, N=512, target="cuda:sm_80").asm["ptx"]
+    divisors = re.findall(r"(?:div|rem)\.u32 .*, (%r\d+);", code)
+    assert len(divisors) == 8
+    for divisor in divisors:
+        assert re.search(rf"shr\.s32 {divisor},", code)
+
+
+@triton.jit
 def upper_bits(
     x_ptr, y_ptr, o_ptr, WIDE: tl.constexpr, K: tl.constexpr, N: tl.constexpr
 ):

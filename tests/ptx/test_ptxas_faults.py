@@ -106,6 +106,10 @@ BAD = {
         test_integers.selected_bytes, ("*i8:16", "*i32:16", "*fp32:16", "*i8:16"),
         {"N": 256, "num_warps": 1}, "sm_90a", r"PRMT R\d+, R[^,]*, 0x777[123]", "SHF.R.U32",
     ),
+    "SIGNED_DIVISORS": Bad(
+        test_integers.by_fields, ("*u32:16", "*i8:16", "*u32:16"), {"N": 512},
+        "sm_90a", r"I2F\.S8", r"I2F\.U32",
+    ),
 }  # fmt: skip
 
 

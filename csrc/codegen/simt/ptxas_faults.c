@@ -552,6 +552,38 @@ bounded(Ll *l, Lv v)
     return NULL;
 }
 
+static bool
+is_unsigned_quotient(Lv v)
+{
+    LLVMOpcode op = LLVMGetInstructionOpcode(v);
+    return op == LLVMUDiv || op == LLVMURem;
+}
+
+/* Divides by a number that was widened with its sign, as LLVM does it by bfe.s32, by a shift of which nobody makes such a
+ * field. */
+static void
+divide_by_field(Ll *l, Lv quotient)
+{
+    enum { WORD = 32 };
+    Lv x = LLVMGetOperand(quotient, 1);
+    if (LLVMTypeOf(x) != l->i32 || !LLVMIsAInstruction(x))
+        return;
+    Lv in[2] = {LLVMGetOperand(x, 0)};
+    LLVMPositionBuilderBefore(l->b, quotient);
+    if (LLVMIsASExtInst(x)) {
+        unsigned bits = LLVMGetIntTypeWidth(LLVMTypeOf(in[0]));
+        in[1] = ll_i32(l, (int32_t)(WORD - bits));
+        in[0] = LLVMBuildZExt(l->b, in[0], l->i32, "");
+        in[0] = LLVMBuildShl(l->b, in[0], in[1], "");
+    } else if (LLVMGetInstructionOpcode(x) == LLVMAShr) {
+        in[1] = LLVMGetOperand(x, 1);
+    } else {
+        return;
+    }
+    x = ll_asm(l, l->i32, "shr.s32 $0, $1, $2;", "=r,r,r", in, 2, false);
+    LLVMSetOperand(quotient, 1, x);
+}
+
 /* What stands for v instead; NULL: v stays. */
 static Lv
 rewritten(Avoid *a, Lv v)
@@ -563,6 +595,8 @@ rewritten(Avoid *a, Lv v)
         return negated(l, negated_by(l, v));
     }
     move_stored_floats(l, v);
+    if (is_unsigned_quotient(v))
+        divide_by_field(l, v);
     if (LLVMIsAFCmpInst(v))
         return compared(l, v);
     if (LLVMIsAICmpInst(v))
