@@ -5,7 +5,8 @@
  *     ir_override      *.cubin: nothing is assembled
  *
  * Without ptxas the PTX stays as it is, and the driver assembles it at the first launch. What
- * ptxas refuses is a PTXASError, and a tuner skips a configuration that raises one.
+ * ptxas refuses is a PTXASError, and a tuner skips a configuration that raises one. Where ptxas
+ * dies of a signal, it is asked again for code that it optimises less.
  */
 #include "codegen/codegen.h"
 #include "compile.h"
@@ -46,9 +47,60 @@ ptxas_options(Comp *c)
     return !c->no_ptxas_opt ? s : str_printf(c->arena, "-O0 %s", s ? s : "");
 }
 
+/* Levels of optimisation below ptxas's own, -O3, in the order in which they are tried. */
+static const char *const lower_levels[] = {"-O1", "-O0"};
+
+const char *
+binary_lower_level(const Binary *b)
+{
+    return b->n_lowered ? lower_levels[b->n_lowered - 1] : NULL;
+}
+
+static bool
+names_level(const char *options)
+{
+    return options && (!strncmp(options, "-O", 2) || strstr(options, " -O") ||
+                       strstr(options, "-opt-level"));
+}
+
+/* ptxas as in says, and at lower levels where it dies; out->n_lowered of them. */
+static bool
+run_until_it_lives(Comp *c, Assembly *in, Binary *out, Assembled *a, bool *found,
+                   char why[ERR_TEXT])
+{
+    const char *options = in->options;
+    bool ok = ptxas_run(c->ptxas, in, a, found, why);
+    for (size_t i = 0; a->died_of && i < COUNT(lower_levels) && !names_level(options);
+         i++) {
+        in->options = str_printf(c->arena, "%s %s", lower_levels[i],
+                                 options ? options : "");
+        free(a->log);
+        ok = ptxas_run(c->ptxas, in, a, found, why);
+        out->n_lowered = (int)i + 1;
+    }
+    in->options = options;
+    return ok;
+}
+
+/* The report's line of a level that is lower. */
+static void
+report_level(Func *f, Binary *out)
+{
+    const char *level = binary_lower_level(out);
+    if (!level)
+        return;
+    ir_report(f, f->loc, "assembler",
+              str_printf(f->c->arena,
+                         "ptxas died of this kernel, which is assembled with %s and is "
+                         "slower than it could be. TEGULA_PTXAS names another ptxas",
+                         level));
+    if (!binary_put(out, "report", f->report.at, (size_t)f->report.n))
+        err_at(f->c, NULL, MEMORY);
+}
+
 /* ptxas refused. Where the user gave it more than the kernel, it may be that. */
 static NORETURN void
-refused(Comp *c, const Assembly *in, const char *why)
+refused(Comp *c, const Assembly *in, bool is_dead, const char *why)
 {
     const Override *o = comp_override(c, "ptx");
     if (o)
@@ -57,6 +109,13 @@ refused(Comp *c, const Assembly *in, const char *why)
         why = str_printf(c->arena, "with the options '%s': %s", in->options, why);
     else if (in->keep_version)
         why = str_printf(c->arena, "of PTX of the version asked for: %s", why);
+    if (is_dead)
+        why = str_printf(
+            c->arena,
+            "it dies of kernel %s()%s: %s\nTEGULA_PTXAS names another ptxas, and "
+            "a smaller kernel, or other block sizes, may be spared",
+            c->kernel,
+            names_level(in->options) ? "" : ", and of less optimised code, too", why);
     err_at(c, NULL, PTXAS, why);
 }
 
@@ -141,8 +200,9 @@ with_traps(Comp *c, const char *ptx)
 }
 
 bool
-compile_ptx(Comp *c, Binary *out)
+compile_ptx(Func *f, Binary *out)
 {
+    Comp *c = f->c;
     const Stage *ptx = binary_stage(out, "ptx");
     Assembly in = {
         .target = c->opt.target, .options = ptxas_options(c), .halt = c->halt};
@@ -161,7 +221,7 @@ compile_ptx(Comp *c, Binary *out)
     Assembled a = {0};
     bool found = false;
     char why[ERR_TEXT] = "";
-    bool ok = ptxas_run(c->ptxas, &in, &a, &found, why);
+    bool ok = run_until_it_lives(c, &in, out, &a, &found, why);
     bool kept = ok && found && binary_add(out, "cubin", a.cubin, a.size);
     if (kept)
         out->n_regs = a.n_regs, out->n_spills = a.n_spills;
@@ -170,15 +230,17 @@ compile_ptx(Comp *c, Binary *out)
         fflush(stdout);
     }
     bool is_serial = a.is_serial, reads_early = a.reads_early;
+    bool is_dead = a.died_of || out->n_lowered;
     free(a.cubin);
     free(a.log);
     if (!ok)
-        refused(c, &in, why);
+        refused(c, &in, is_dead, why);
     if (found && !kept)
         err_at(c, NULL, MEMORY);
     if (!found && in.options)
         err_at(c, NULL, VALUE,
                "ptx_options are ptxas's, and there is no ptxas: the driver assembles");
+    report_level(f, out);
     return !is_serial ||
            (reads_early && !c->hopper.has_few_slots &&
             assemble_again(c, out, with_traps(c, ptx->data), out->n_spills));

@@ -127,7 +127,7 @@ deal_again(Func *f, Binary *out)
     enum { ALONE = 5, BESIDE = 8 }; /* parts of registers that are too many */
     Comp *c = f->c;
     int warps = block_warps(f), regs = out->n_regs, spilled = out->n_spills, n = 0;
-    if (regs <= 0 || c->opt.maxnreg || acc_words(f->body))
+    if (regs <= 0 || out->n_lowered || c->opt.maxnreg || acc_words(f->body))
         return;
     if (!f->min_blocks) {
         int fit = hopper_blocks_of(f, warps, regs, ir_shared_bytes(f));
@@ -195,7 +195,7 @@ back_end(Func *f, Binary *out)
     if (c->opt.target.kind != TARGET_CUDA)
         return true;
     start = clock_ms();
-    bool is_parallel = compile_ptx(c, out);
+    bool is_parallel = compile_ptx(f, out);
     deal_again(f, out);
     out->ms[TIME_PTXAS] = clock_ms() - start;
     return is_parallel;
@@ -242,19 +242,22 @@ static int
 faults(bool is_done, const Attempt *a)
 {
     enum { OF_MMA = 400, OF_SERIES = 600, OF_ROLES = -400, OF_PAIR = -64 };
+    enum { OF_LOWERED = 1 << 20 }; /* ptxas died of it: any other code is better */
     if (!is_done)
         return INT_MAX;
     int worth = a->has_roles    ? OF_ROLES
                 : a->has_pair   ? OF_PAIR
                 : a->has_groups ? 0
                                 : OF_MMA;
-    return MAX(a->out->n_spills + worth, 0) + (a->is_parallel ? 0 : OF_SERIES);
+    return MAX(a->out->n_spills + worth, 0) + (a->is_parallel ? 0 : OF_SERIES) +
+           (a->out->n_lowered ? OF_LOWERED : 0);
 }
 
 static const char *
 fault_text(Comp *c, bool is_done, const Attempt *a)
 {
-    return !is_done ? "ptxas refuses the code"
+    return !is_done            ? "ptxas refuses the code"
+           : a->out->n_lowered ? "ptxas dies of the code"
            : !a->is_parallel
                ? "ptxas does one wgmma after the other"
                : str_printf(c->arena, "ptxas spills %d bytes", a->out->n_spills);

@@ -40,7 +40,9 @@ const char *compile_lower(Comp *c, const struct FeEnv *env, struct FeFunction *f
 
 /* assemble.c: adds the machine code of out's PTX, where there is an assembler. False: that
  * runs one wgmma after the other. */
-bool compile_ptx(Comp *c, Binary *out);
+bool compile_ptx(struct Func *f, Binary *out);
+/* The level of optimisation, "-O0", at which ptxas did not die of it; NULL: its own, or the one asked for. */
+const char *binary_lower_level(const Binary *b);
 /* The same PTX with registers dealt for n blocks of a multiprocessor; 0: as ptxas likes. True: it spills no
  * more than so many bytes, and is kept. */
 bool compile_for_blocks(Comp *c, Binary *out, int n, int most_spilled);

@@ -106,8 +106,8 @@ wait_until_over(pid_t pid)
         ;
 }
 
-/* Runs argv with both outputs in log, and no signal blocked. Its exit status, or -1 with
- * errno. */
+/* Runs argv with both outputs in log, and no signal blocked. Its status as waitpid has it, or -1
+ * with errno. */
 static int
 run(char *const argv[], const char *log, Halt *halt)
 {
@@ -134,7 +134,16 @@ run(char *const argv[], const char *log, Halt *halt)
     while (waitpid(pid, &status, 0) < 0)
         if (errno != EINTR)
             return -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+    return status;
+}
+
+/* The signal of which a program with that status died by itself; 0: it did not. */
+static int
+died_of(int status)
+{
+    int sig = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    bool is_sent = sig == SIGINT || sig == SIGTERM || sig == SIGHUP || sig == SIGQUIT;
+    return is_sent ? 0 : sig;
 }
 
 /* The number in front of `words` in what ptxas -v says; -1: it does not say. */
@@ -266,8 +275,11 @@ assemble(char *program, const Assembly *in, const char *ptx, size_t n, Assembled
         out->log = read_all(f.log, &n_log);
         if (status == 0)
             out->cubin = read_all(f.cubin, &out->size);
+        out->died_of = died_of(status);
         if (!out->cubin)
-            snprintf(err, ERR_TEXT, "%.200s: exit status %d\n%.700s", program, status,
+            snprintf(err, ERR_TEXT, "%.200s: %s %d\n%.700s", program,
+                     WIFEXITED(status) ? "exit status" : "ended by signal",
+                     WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status),
                      out->log ? out->log : "");
         else if (out->log)
             read_report(out->log, out);

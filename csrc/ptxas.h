@@ -13,6 +13,7 @@ typedef struct Assembled {
     char *log;            /* malloc'ed: everything ptxas said */
     bool is_serial;       /* wgmma runs one after the other: its notes C75xx */
     bool reads_early;     /* because sums are read while products run, it says: C7514 */
+    int died_of;          /* signal that ended ptxas, and that nobody sent; 0: none */
 } Assembled;
 /* What to assemble, and how. */
 typedef struct Assembly {

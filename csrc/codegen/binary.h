@@ -83,8 +83,9 @@ typedef struct Binary {
     int shared;  /* bytes of dynamic shared memory */
     int scratch; /* bytes of scratch one CPU program needs (64-byte aligned) */
     int n_regs, n_spills; /* from ptxas; -1 unknown */
-    double ms[N_TIME];    /* this process's; all 0: read from disk */
-    char *file; /* malloc'ed: of the disk, with what was read inside; or NULL */
+    int n_lowered; /* levels of optimisation that were tried below ptxas's own: it died */
+    double ms[N_TIME]; /* this process's; all 0: read from disk */
+    char *file;        /* malloc'ed: of the disk, with what was read inside; or NULL */
     size_t file_size;
 } Binary;
 
@@ -104,7 +105,7 @@ typedef struct BinaryArray {
     size_t at, n; /* of the pointer and of the int that counts, in a Binary */
     size_t size;  /* bytes of an element */
 } BinaryArray;
-enum { N_BINARY_ARRAYS = 5, N_BINARY_INTS = 12 };
+enum { N_BINARY_ARRAYS = 5, N_BINARY_INTS = 13 };
 extern const BinaryArray binary_arrays[N_BINARY_ARRAYS];
 extern const size_t binary_ints[N_BINARY_INTS];
 /* Where they lie. */

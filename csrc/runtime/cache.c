@@ -20,7 +20,8 @@
  * retired: nobody finds them any more.
  *
  * The GIL guards the tables. A compile lets it go: a second thread that wants the same waits
- * for it (pending.c).
+ * for it (pending.c). The file is one thing, as each step of a miss reads what the one before it
+ * asked of the arguments.
  */
 #include "runtime/aside.h"
 #include "runtime/launch.h"
@@ -557,6 +558,21 @@ make_binary(Making *m)
     return r;
 }
 
+/* Of code that ptxas has optimised less. 0, or -1 with an exception: warnings may be errors. */
+static int
+warn_of_level(const Compiled *v)
+{
+    const FeFunction *f = v->kernel->f;
+    const char *level = binary_lower_level(&v->bin);
+    return level
+               ? PyErr_WarnFormat(
+                     PyExc_UserWarning, 1,
+                     "%s:%d: ptxas died of kernel %s(), which is assembled with %s and is "
+                     "slower than it could be. TEGULA_PTXAS names another ptxas",
+                     f->file, f->first_line, f->name, level)
+               : 0;
+}
+
 /* From the disk, or compiled. New reference, or NULL: with an exception, or because a hook
  * forbade it. captures and quiet get the globals it has inside. */
 static Compiled *
@@ -572,7 +588,8 @@ make_variant(Call *c, Target target, FeCaptures *captures, FeCaptures *quiet,
     m.comp.hopper.no_maps |= no_maps;
     m.comp.hopper.grid = c->grid_facts;
     m.v = compiled_new(c->k);
-    bool ok = m.v && !hooks_symbol(c, &m.v->symbol) && make_binary(&m) > 0;
+    bool ok = m.v && !hooks_symbol(c, &m.v->symbol) && make_binary(&m) > 0 &&
+              !warn_of_level(m.v);
     if (ok)
         memcpy(m.v->hash, m.disk.hash, sizeof m.v->hash);
     ok = ok && !attach(c, m.v) && !hooks_dump(m.v) &&
