@@ -628,6 +628,7 @@ ll_finish(Ll *l, const char *passes, Binary *out)
     ll_store_one_lane(l);
     ll_keep_zero_signs(l);
     ll_hide_counts(l);
+    ll_keep_wide_counts(l);
 
     char *text = LLVMPrintModuleToString(l->m); /* NULL: no memory */
     bool kept = text && binary_add(out, "llir", text, strlen(text));

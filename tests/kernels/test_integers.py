@@ -478,6 +478,31 @@ def test_no_divisor_that_keeps_its_sign(bits):
 
 
 @triton.jit
+def wide_counts(x_ptr, n_ptr, o_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x, n = tl.load(x_ptr + i), tl.load(n_ptr + i)
+    tl.store(o_ptr + i, (tl.full([N], 5, tl.int64).to(x.dtype) >> n) - x)
+    tl.store(o_ptr + N + i, x << n)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64])
+def test_wide_counts(device, dtype):
+    """LLVM 22 leaves the bound of a count to PTX, which has 32 bits of it."""
+    counts = [0, 1, 2, 3, 31, 32, 33, 63, 64, 65, 2**31, 2**32, 2**32 + 1, 2**33 + 2]
+    n = np.array([*counts, 2**62, 2**62 + 63] * 2, dtype)
+    x = (np.arange(32) * 12345678901 + 2**60).astype(dtype)
+    o = device.poison(64, dtype)
+    wide_counts[(1,)](device.put(x), device.put(n), o, 32)
+    with np.errstate(over="ignore"):
+        want = [
+            np.where(n < 64, f(a, n % 64), dtype(0))
+            for f, a in ((np.right_shift, dtype(5)), (np.left_shift, x))
+        ]
+        want[0] -= x
+    np.testing.assert_array_equal(device.get(o), np.concatenate(want))
+
+
+@triton.jit
 def upper_bits(
     x_ptr, y_ptr, o_ptr, WIDE: tl.constexpr, K: tl.constexpr, N: tl.constexpr
 ):
