@@ -143,6 +143,7 @@ bool stack_of_first_thread(char **low, char **high);
 typedef struct CrashPlace {
     const char *kernel; /* that this thread runs or compiles; NULL: none */
     const int32_t *pid; /* the program; NULL: it is compiled */
+    bool is_driver;     /* by the driver, from PTX */
     const char *loads,
         *stores; /* "k.py:12 or 15": where it reads, writes; NULL: unknown */
 } CrashPlace;

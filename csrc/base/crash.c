@@ -2,7 +2,7 @@
  *
  *     SIGSEGV or SIGBUS    in a kernel      its name, the program, the lines that can have done
  *                                           it, and what to do
- *                          in a compile     whose
+ *                          in a compile     whose; the driver's, too
  *                          elsewhere        which kernel ran last: it may have written where the
  *                                           others' memory is
  *     then                 whoever had the signal before: faulthandler, a sanitizer, the system
@@ -109,6 +109,10 @@ put_place(Text *t, const CrashPlace *p, Fault which)
         put_text(t, ")");
         put_access(t, p, which);
         put_text(t, ". Run again with TEGULA_CHECK_BOUNDS=1 to see what it was");
+    } else if (p->kernel && p->is_driver) {
+        put_text(t, " while the driver assembled kernel ");
+        put_text(t, p->kernel);
+        put_text(t, "(). Where there is ptxas (TEGULA_PTXAS), the process lives on");
     } else if (p->kernel) {
         put_text(t, " while kernel ");
         put_text(t, p->kernel);

@@ -310,6 +310,10 @@ cuda_code(Cuda *cu, int device, const char *code, const char *symbol, void **lib
     void *value[] = {log, (void *)(uintptr_t)sizeof log};
     if (!enter_to_load(cu, &cu->device[device], &restore, &mode, err))
         return false;
+    crash_install();
+    const char *assembled = *code == '.' || *code == '/' ? symbol : NULL; /* PTX */
+    CrashPlace before =
+        crash_enter((CrashPlace){.kernel = assembled, .is_driver = true});
     CUresult e = cu->cuLibraryLoadData(&lib, code, option, value, COUNT(option), NULL,
                                        NULL, 0);
     if (e == CUDA_ERROR_UNSUPPORTED_PTX_VERSION) {
@@ -319,6 +323,7 @@ cuda_code(Cuda *cu, int device, const char *code, const char *symbol, void **lib
                                       NULL, 0);
         free(older);
     }
+    crash_enter(before);
     bool ok = e ? fail(cu, e, "loading the code", err) : true;
     if (!ok && log[0])
         snprintf(err + strlen(err), ERR_TEXT - strlen(err), ": %s", log);

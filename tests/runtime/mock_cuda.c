@@ -4,6 +4,7 @@
  */
 #include <cuda.h>
 
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -250,6 +251,8 @@ cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit,
     for (unsigned i = 0; i < n_jit; i++)
         if (jit[i] == CU_JIT_ERROR_LOG_BUFFER && !strcmp(failing, "cuLibraryLoadData"))
             strcpy(values[i], "line 7: mock refuses");
+    if (!strcmp(failing, "death"))
+        raise(SIGSEGV);
     if (!strcmp(failing, "version") && c[0] != 0x7f) {
         const char *v = strstr(c, ".version ");
         note("version(%.3s)\n", v + 9);

@@ -255,6 +255,29 @@ print(log())
     assert out.strip().split("\n")[-1].startswith("launch(")
 
 
+def test_a_driver_that_dies_of_ptx(tmp_path):
+    out = cuda_mock.run(
+        """
+import resource, signal
+lib.mock_fail(b"death")
+t = Tensor()
+child = os.fork()
+if not child:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    os.dup2(1, 2)
+    K.copy[(1,)](t, t, 64, BLOCK=64)
+    os._exit(0)
+print(os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGSEGV)
+""",
+        tmp_path,
+        TEGULA_PTXAS="none",
+    )
+    assert (
+        "SIGSEGV while the driver assembled kernel copy(). Where there is ptxas" in out
+    )
+    assert out.strip().endswith("True")
+
+
 def test_an_assembler_older_than_the_ptx(tmp_path):
     """A stand-in for ptxas that wants 8.7, as the real one says it."""
     fake = tmp_path / "ptxas"
