@@ -104,10 +104,10 @@ BAD = {
     ),
     "STALE_BYTES": Bad(
         test_integers.selected_bytes, ("*i8:16", "*i32:16", "*fp32:16", "*i8:16"),
-        {"N": 256, "num_warps": 1}, "sm_90a", r"PRMT R\d+, R[^,]*, 0x777[123]", "SHF.R.U32",
+        {"N": 512, "num_warps": 2}, "sm_90a", r"PRMT R\d+, R[^,]*, 0x777[123]", "SHF.R.U32",
     ),
     "SIGNED_DIVISORS": Bad(
-        test_integers.by_fields, ("*u32:16", "*i8:16", "*u32:16"), {"N": 512},
+        test_integers.by_fields, ("*u32:16", "*i8:16", "*u32:16"), {"N": 1024},
         "sm_90a", r"I2F\.S8", r"I2F\.U32",
     ),
 }  # fmt: skip
