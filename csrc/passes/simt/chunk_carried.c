@@ -24,10 +24,12 @@ typedef struct Carried {
     int n_places;
 } Carried;
 
+/* Not what tensor cores still add to, and no places, of which nobody knows behind a load how they lie. */
 static bool
 lies(const Carried *w, const Val *v)
 {
-    return has_many_registers(v) || (w->all && is_in_registers(v));
+    return !v->type->is_async && !v->type->is_ptr &&
+           (has_many_registers(v) || (w->all && is_in_registers(v)));
 }
 
 static Val *
