@@ -279,7 +279,8 @@ int_to_float(Ll *l, Elem from, Elem to, Lv x)
     if (!elem_is_narrow_float(to))
         return v;
     bool fits = bits < 16 || (bits == 16 && elem_is_signed(from));
-    return cast_float_to_narrow(l, to, to == E_F16 && !fits ? fenced(l, v) : v, ROUND_RTNE);
+    return cast_float_to_narrow(l, to, to == E_F16 && !fits ? fenced(l, v) : v,
+                                ROUND_RTNE);
 }
 
 /* To 16 bits and cut to `to`: LLVM takes llvm.fptosi.sat of vectors of 16 bits lane by lane. A NaN is 0. */

@@ -474,7 +474,7 @@ def test_no_divisor_that_keeps_its_sign(bits):
     divisors = re.findall(r"(?:div|rem)\.u32 .*, (%r\d+);", code)
     assert len(divisors) == 8
     for divisor in divisors:
-        assert re.search(rf"shr\.s32 {divisor},", code)
+        assert re.search(rf"prmt\.b32 {divisor},", code)
 
 
 @triton.jit

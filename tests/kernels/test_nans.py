@@ -154,7 +154,9 @@ def test_no_negative_operand_of_a_product(dtype):
     """ptxas 13.0 negates a pair as one number of 32 bits, and mma.sync both of it."""
     options = {"num_warps": 1, "target": "cuda:sm_90a"}
     code = [
-        scaled_rows.compile(f"*{dtype}", "*fp32", SCALE=scale, K=8, **options).asm["ptx"]
+        scaled_rows.compile(f"*{dtype}", "*fp32", SCALE=scale, K=8, **options).asm[
+            "ptx"
+        ]
         for scale in (-12.0, 12.0)
     ]
     assert all("mma.sync.aligned.m16n8k8" in ptx for ptx in code)

@@ -138,7 +138,8 @@ is_mma_of(Lv called, const char *type, const char *other)
     if (!LLVMIsAInlineAsm(called))
         return false;
     const char *text = LLVMGetInlineAsmAsmString(called, &n);
-    return !strncmp(text, "mma.sync.", 9) && (strstr(text, type) || strstr(text, other));
+    return !strncmp(text, "mma.sync.", 9) &&
+           (strstr(text, type) || strstr(text, other));
 }
 
 /* only_negative: those whose upper bit is set. */
@@ -157,7 +158,8 @@ hide_constants(Avoid *a, Lv mma, bool only_negative)
 static void
 hide_operands(Avoid *a, Lv call, Lv called)
 {
-    if (has_fault(a->l, FAULT_FLOAT8_CONSTANTS) && is_mma_of(called, ".e4m3.", ".e5m2."))
+    if (has_fault(a->l, FAULT_FLOAT8_CONSTANTS) &&
+        is_mma_of(called, ".e4m3.", ".e5m2."))
         hide_constants(a, call, false);
     if (is_mma_of(called, ".f16.f16.", ".bf16.bf16."))
         hide_constants(a, call, true);
@@ -373,7 +375,8 @@ selected_minus_one(Ll *l, Lv v)
     if (LLVMTypeOf(v) != l->f32 || LLVMTypeOf(bit) != l->i1)
         return NULL;
     LLVMPositionBuilderBefore(l->b, v);
-    Lv r = LLVMBuildSelect(l->b, bit, LLVMConstBitCast(minus_one, l->i32), ll_i32(l, 0), "");
+    Lv r = LLVMBuildSelect(l->b, bit, LLVMConstBitCast(minus_one, l->i32), ll_i32(l, 0),
+                           "");
     return LLVMBuildBitCast(l->b, r, l->f32, "");
 }
 
@@ -402,24 +405,30 @@ signed_field(Ll *l, Lv v, Lv *word)
     return bits == 8 || bits == 16 ? bits : 0;
 }
 
-/* A field with a sign, converted as if it had none: the sign comes by prmt, in which ptxas sees no field. */
+/* v, a field with its sign, of which prmt spreads the sign: ptxas sees no field in that. NULL: v is none. */
+static Lv
+spread_field(Ll *l, Lv v)
+{
+    Lv word;
+    if (LLVMTypeOf(v) != l->i32)
+        return NULL;
+    int bits = signed_field(l, v, &word);
+    const char *text = bits == 8 ? "prmt.b32 $0, $1, 0, 0x8880;"
+                                 : "prmt.b32 $0, $1, 0, 0x9910;";
+    return bits ? ll_asm(l, l->i32, text, "=r,r", &word, 1, false) : NULL;
+}
+
+/* A conversion of such a field to a float as if it had no sign. */
 static Lv
 unsigned_field(Ll *l, Lv v)
 {
-    Lv x = LLVMGetOperand(v, 0), word;
+    Lv x = LLVMGetOperand(v, 0);
     Lt t = LLVMTypeOf(x);
-    if (LLVMIsAZExtInst(x))
-        x = LLVMGetOperand(x, 0);
-    if (LLVMTypeOf(x) != l->i32)
-        return NULL;
     LLVMPositionBuilderBefore(l->b, v);
-    int bits = signed_field(l, x, &word);
-    if (!bits)
-        return NULL;
-    x = ll_asm(l, l->i32, bits == 8 ? "prmt.b32 $0, $1, 0, 0x8880;" : "prmt.b32 $0, $1, 0, 0x9910;",
-               "=r,r", &word, 1, false);
-    x = t == l->i32 ? x : LLVMBuildZExt(l->b, x, t, "");
-    return LLVMBuildUIToFP(l->b, x, LLVMTypeOf(v), "");
+    x = spread_field(l, LLVMIsAZExtInst(x) ? LLVMGetOperand(x, 0) : x);
+    return x ? LLVMBuildUIToFP(l->b, LLVMBuildIntCast2(l->b, x, t, false, ""),
+                               LLVMTypeOf(v), "")
+             : NULL;
 }
 
 /* The bits of a float of 16 bits that a conversion made, by LLVM or by an instruction of ours. */
@@ -559,29 +568,14 @@ is_unsigned_quotient(Lv v)
     return op == LLVMUDiv || op == LLVMURem;
 }
 
-/* Divides by a number that was widened with its sign, as LLVM does it by bfe.s32, by a shift of which nobody makes such a
- * field. */
+/* Such a quotient is made of floats. */
 static void
 divide_by_field(Ll *l, Lv quotient)
 {
-    enum { WORD = 32 };
-    Lv x = LLVMGetOperand(quotient, 1);
-    if (LLVMTypeOf(x) != l->i32 || !LLVMIsAInstruction(x))
-        return;
-    Lv in[2] = {LLVMGetOperand(x, 0)};
     LLVMPositionBuilderBefore(l->b, quotient);
-    if (LLVMIsASExtInst(x)) {
-        unsigned bits = LLVMGetIntTypeWidth(LLVMTypeOf(in[0]));
-        in[1] = ll_i32(l, (int32_t)(WORD - bits));
-        in[0] = LLVMBuildZExt(l->b, in[0], l->i32, "");
-        in[0] = LLVMBuildShl(l->b, in[0], in[1], "");
-    } else if (LLVMGetInstructionOpcode(x) == LLVMAShr) {
-        in[1] = LLVMGetOperand(x, 1);
-    } else {
-        return;
-    }
-    x = ll_asm(l, l->i32, "shr.s32 $0, $1, $2;", "=r,r,r", in, 2, false);
-    LLVMSetOperand(quotient, 1, x);
+    Lv x = spread_field(l, LLVMGetOperand(quotient, 1));
+    if (x)
+        LLVMSetOperand(quotient, 1, x);
 }
 
 /* What stands for v instead; NULL: v stays. */

@@ -23,10 +23,10 @@ const char *const order_simt[] = {
     "turns",       /* behind split_roles: of the program's own warps alone */
     "late_stores", /* behind split_roles: the team's loops are as they run */
     "cse",         /* addresses that the prologue and the loop share */
-    "dce", /* after all: values whose every use got another layout; old addresses */
-    "chunk",        /* what is there now is what threads hold */
-    "cse",          /* addresses and masks of one slice */
-    "dce",          /* whole blocks that only slices are left of */
+    "dce",   /* after all: values whose every use got another layout; old addresses */
+    "chunk", /* what is there now is what threads hold */
+    "cse",   /* addresses and masks of one slice */
+    "dce",   /* whole blocks that only slices are left of */
     "cast_again",   /* what is live where is settled */
     "sink_moves",   /* behind all that makes or merges moves; before barriers */
     "flip_slots",   /* behind all that makes accesses to slots, or merges them */
