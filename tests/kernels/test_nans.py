@@ -131,6 +131,30 @@ def test_no_minus_one_that_ptxas_converts():
 
 
 @triton.jit
+def endless(x_ptr, y_ptr, o_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x, y = tl.load(x_ptr + i), tl.load(y_ptr + i)
+    most = (x == y).to(tl.float64) * tl.full([N], float("inf"), tl.float64)
+    tl.store(o_ptr + i, most.to(tl.float32) * x.to(tl.float32))
+
+
+def test_selected_infinities(device, rng):
+    x, y = rng.integers(-2, 3, (2, 256)).astype(np.float64)
+    o = device.poison(256, np.float32)
+    endless[(1,)](device.put(x), device.put(y), o, 256)
+    with np.errstate(invalid="ignore"):
+        want = np.where(x == y, np.inf, np.nan) * x
+    np.testing.assert_array_equal(device.get(o), want.astype(np.float32))
+
+
+def test_no_selection_is_converted():
+    """ptxas 13.0 drops some of many such conversions in a kernel that spills."""
+    types = ("*fp64", "*fp64", "*fp32")
+    code = endless.compile(*types, N=256, target="cuda:sm_90a").asm["ptx"]
+    assert code.count("cvt.rn.f32.f64") == code.count("selp") > 0
+
+
+@triton.jit
 def scaled_rows(x_ptr, o_ptr, SCALE: tl.constexpr, K: tl.constexpr):
     i, k, j = tl.arange(0, 16), tl.arange(0, K), tl.arange(0, 8)
     x = tl.load(x_ptr + i[:, None] * K + k)

@@ -106,6 +106,10 @@ BAD = {
         test_integers.selected_bytes, ("*i8:16", "*i32:16", "*fp32:16", "*i8:16"),
         {"N": 512, "num_warps": 2}, "sm_90a", r"PRMT R\d+, R[^,]*, 0x777[123]", "SHF.R.U32",
     ),
+    "LOST_CONVERSIONS": Bad(
+        test_nans.endless, ("*fp64", "*fp64", "*fp32"), {"N": 128}, "sm_90a",
+        r"FSEL R\d+, R\d+, \+QNAN(.|\n)*F2F.F32.F64(.|\n)*F2F.F32.F64", "F2F.F32.F64",
+    ),
     "SIGNED_DIVISORS": Bad(
         test_integers.by_fields, ("*u32:16", "*i8:16", "*u32:16"), {"N": 1024},
         "sm_90a", r"I2F\.S8", r"I2F\.U32",

@@ -367,6 +367,51 @@ shift_upper_halves(Ll *l, Lv select)
     }
 }
 
+/* Is v one of two constants, which a bit decides? LLVM makes a selection of it behind us. */
+static bool
+is_by_a_bit(Ll *l, Lv v, Lv *bit, Lv of[2])
+{
+    if (!LLVMIsAInstruction(v))
+        return false;
+    LLVMOpcode op = LLVMGetInstructionOpcode(v);
+    Lv x = LLVMGetOperand(v, 0);
+    switch (op) {
+    case LLVMSelect:
+        *bit = x, of[0] = LLVMGetOperand(v, 1), of[1] = LLVMGetOperand(v, 2);
+        return LLVMIsAConstantFP(of[0]) && LLVMIsAConstantFP(of[1]);
+    case LLVMUIToFP:
+    case LLVMSIToFP:
+        *bit = x, of[0] = LLVMConstReal(LLVMTypeOf(v), op == LLVMUIToFP ? 1 : -1);
+        of[1] = LLVMConstNull(LLVMTypeOf(v));
+        return LLVMTypeOf(x) == l->i1;
+    case LLVMFAdd:
+    case LLVMFSub:
+    case LLVMFMul: break;
+    default: return false;
+    }
+    Lv y = LLVMGetOperand(v, 1);
+    if (!LLVMIsAConstantFP(y) || !is_by_a_bit(l, x, bit, of))
+        return false;
+    for (int i = 0; i < 2; i++)
+        of[i] = LLVMBuildBinOp(l->b, op, of[i], y, "");
+    return true;
+}
+
+/* Such a value in another type of floats: of two other constants. */
+static Lv
+selected_otherwise(Ll *l, Lv v)
+{
+    Lv bit, of[2];
+    Lt t = LLVMTypeOf(v);
+    LLVMPositionBuilderBefore(l->b, v);
+    if (!is_by_a_bit(l, LLVMGetOperand(v, 0), &bit, of))
+        return NULL;
+    for (int i = 0; i < 2; i++)
+        of[i] = LLVMIsAFPTruncInst(v) ? LLVMBuildFPTrunc(l->b, of[i], t, "")
+                                      : LLVMBuildFPExt(l->b, of[i], t, "");
+    return LLVMBuildSelect(l->b, bit, of[0], of[1], "");
+}
+
 /* A bit as 0 or -1, which PTX selects. */
 static Lv
 selected_minus_one(Ll *l, Lv v)
@@ -605,6 +650,8 @@ rewritten(Avoid *a, Lv v)
         return paired(l, v);
     if (LLVMIsASIToFPInst(v))
         return selected_minus_one(l, v);
+    if (LLVMIsAFPTruncInst(v) || LLVMIsAFPExtInst(v))
+        return selected_otherwise(l, v);
     if (LLVMIsAUIToFPInst(v))
         return unsigned_field(l, v);
     if (LLVMIsAZExtInst(v) || LLVMIsABinaryOperator(v))
