@@ -18,7 +18,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tegula.constexprs import Constant
+from tegula.constexprs import Constant as _Constant
 
 from .builtin import outside
 
@@ -445,7 +445,7 @@ if not TYPE_CHECKING:
         """
 
 
-class _Constexpr(_base_value, Constant):
+class _Constexpr(_base_value, _Constant):
     """A value known when the kernel is compiled.
 
     As a parameter's annotation it asks for one variant per value; wrapped around a global
