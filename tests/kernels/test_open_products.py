@@ -73,7 +73,7 @@ def product(turns: int, count: int, shared: bool, by_turns: bool, **options):
 
 
 def has_all(compiled, words: str, n: int) -> bool:
-    found = [s for s in str(compiled.report).splitlines() if ": wgmma, " in s]
+    found = [s for s in str(compiled.report).splitlines() if "wgmma, " in s]
     return len(found) == n and all(s.endswith(words) for s in found)
 
 

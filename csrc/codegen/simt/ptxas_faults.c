@@ -290,33 +290,6 @@ compared(Ll *l, Lv v)
     return ll_asm(l, l->i1, text, "=b,f,f", of, 2, false);
 }
 
-/* 1 beside -0, or -1 beside 0, of integers, where nobody sees a conversion of one bit. */
-static Lv
-selected(Ll *l, Lv v)
-{
-    LLVMBool loses;
-    bool is_zero = false, is_minus_zero = false, is_one = false, is_minus_one = false;
-    Lv bits[2];
-    if (LLVMTypeOf(v) != l->f32)
-        return NULL;
-    for (int i = 0; i < 2; i++) {
-        Lv arm = LLVMGetOperand(v, (unsigned)i + 1);
-        if (!LLVMIsAConstantFP(arm))
-            return NULL;
-        double x = LLVMConstRealGetDouble(arm, &loses);
-        is_zero |= x == 0;
-        is_minus_zero |= x == 0 && !LLVMIsNull(arm);
-        is_one |= x == 1;
-        is_minus_one |= x == -1;
-        bits[i] = LLVMConstBitCast(arm, l->i32);
-    }
-    if (!(is_minus_zero && is_one) && !(is_zero && is_minus_one))
-        return NULL;
-    LLVMPositionBuilderBefore(l->b, v);
-    Lv r = LLVMBuildSelect(l->b, LLVMGetOperand(v, 0), bits[0], bits[1], "");
-    return LLVMBuildBitCast(l->b, r, l->f32, "");
-}
-
 static bool
 is_constant_shift(Lv v, LLVMOpcode op)
 {
@@ -397,7 +370,31 @@ is_by_a_bit(Ll *l, Lv v, Lv *bit, Lv of[2])
     return true;
 }
 
-/* Such a value in another type of floats: of two other constants. */
+/* 1 beside -0, or -1 beside 0, is selected of integers, where ptxas sees no conversion of one bit. */
+static Lv
+selected(Ll *l, Lv v)
+{
+    LLVMBool loses;
+    bool is_zero = false, is_minus_zero = false, is_one = false, is_minus_one = false;
+    Lv bit, of[2];
+    if (LLVMTypeOf(v) != l->f32 || !is_by_a_bit(l, v, &bit, of))
+        return NULL;
+    for (int i = 0; i < 2; i++) {
+        double x = LLVMConstRealGetDouble(of[i], &loses);
+        is_zero |= x == 0;
+        is_minus_zero |= x == 0 && !LLVMIsNull(of[i]);
+        is_one |= x == 1;
+        is_minus_one |= x == -1;
+        of[i] = LLVMConstBitCast(of[i], l->i32);
+    }
+    if (!(is_minus_zero && is_one) && !(is_zero && is_minus_one))
+        return NULL;
+    LLVMPositionBuilderBefore(l->b, v);
+    return LLVMBuildBitCast(l->b, LLVMBuildSelect(l->b, bit, of[0], of[1], ""), l->f32,
+                            "");
+}
+
+/* A value that a bit decides, in another type of floats, is selected of two other constants. */
 static Lv
 selected_otherwise(Ll *l, Lv v)
 {
@@ -410,19 +407,6 @@ selected_otherwise(Ll *l, Lv v)
         of[i] = LLVMIsAFPTruncInst(v) ? LLVMBuildFPTrunc(l->b, of[i], t, "")
                                       : LLVMBuildFPExt(l->b, of[i], t, "");
     return LLVMBuildSelect(l->b, bit, of[0], of[1], "");
-}
-
-/* A bit as 0 or -1, which PTX selects. */
-static Lv
-selected_minus_one(Ll *l, Lv v)
-{
-    Lv bit = LLVMGetOperand(v, 0), minus_one = LLVMConstReal(l->f32, -1);
-    if (LLVMTypeOf(v) != l->f32 || LLVMTypeOf(bit) != l->i1)
-        return NULL;
-    LLVMPositionBuilderBefore(l->b, v);
-    Lv r = LLVMBuildSelect(l->b, bit, LLVMConstBitCast(minus_one, l->i32), ll_i32(l, 0),
-                           "");
-    return LLVMBuildBitCast(l->b, r, l->f32, "");
 }
 
 /* 8 or 16 bits of a word, with their sign, which begin at 0 of *word; 0: v is no such field. */
@@ -649,7 +633,7 @@ rewritten(Avoid *a, Lv v)
     if (LLVMIsAInsertElementInst(v))
         return paired(l, v);
     if (LLVMIsASIToFPInst(v))
-        return selected_minus_one(l, v);
+        return selected(l, v);
     if (LLVMIsAFPTruncInst(v) || LLVMIsAFPExtInst(v))
         return selected_otherwise(l, v);
     if (LLVMIsAUIToFPInst(v))

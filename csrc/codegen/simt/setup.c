@@ -188,7 +188,8 @@ sim_warp_number(Sim *s)
         return s->setup->warp;
     LLVMBasicBlockRef here = enter_setup(s);
     Lv warp = LLVMBuildLShr(l->b, s->setup->tid, ll_i32(l, LANE_BITS), "");
-    s->setup->warp = s->m->shuffle_idx(l, warp, ll_i32(l, 0));
+    /* The machine that does not count: the shuffle is of no line, and in no loop. */
+    s->setup->warp = l->machine->shuffle_idx(l, warp, ll_i32(l, 0));
     leave_setup(s, here);
     return s->setup->warp;
 }
