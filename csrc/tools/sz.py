@@ -26,7 +26,7 @@ CAPS = {
     "csrc/codegen": 3657,
     "csrc/codegen/host": 6181,
     "csrc/codegen/library": 1148,
-    "csrc/codegen/simt": 8958,
+    "csrc/codegen/simt": 8944,
     "csrc/frontend": 1062,
     "csrc/frontend/builtins": 4175,
     "csrc/frontend/operators": 922,
