@@ -58,10 +58,18 @@ may_widen(const Block *b, int *rows)
     return true;
 }
 
+/* Products of a block may lie one behind the other, with no accumulator that outlives the next ones: the ten of an
+ * inverse (`x = x @ x, out = out @ (1 + x)`, 32x32 by two warps) have 160 words, of which 48 live together. */
+static int64_t
+sum_words(const Func *f)
+{
+    return MIN(acc_words(f->body), most_sum_words(f));
+}
+
 static bool
 has_many_words(const Func *f)
 {
-    int64_t words = acc_words(f->body);
+    int64_t words = sum_words(f);
     return words + own_sum_words(f) > MANY_WORDS ||
            (words == MANY_WORDS && has_chained_dot(f->body));
 }
@@ -102,7 +110,7 @@ wider(Func *f)
         !may_widen(f->body, &rows))
         return 0;
     if (is_few)
-        return acc_words(f->body) >= SOME_WORDS && has_work(f) ? WARPGROUP : 0;
+        return sum_words(f) >= SOME_WORDS && has_work(f) ? WARPGROUP : 0;
     return has_many_words(f) && rows >= 2 * ROWS ? 2 * WARPGROUP : 0;
 }
 
@@ -110,7 +118,7 @@ void
 pass_widen_team(Func *f)
 {
     int asked = f->team_warps, warps = wider(f);
-    bool is_some = asked < WARPGROUP && acc_words(f->body) < MANY_WORDS;
+    bool is_some = asked < WARPGROUP && sum_words(f) < MANY_WORDS;
     if (!warps || (is_some && has_chained_dot(f->body)))
         return;
     f->team_warps = warps;
