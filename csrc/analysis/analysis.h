@@ -277,6 +277,8 @@ typedef struct RolesBlocks {
     int with, without;
 } RolesBlocks;
 RolesBlocks roles_blocks(Func *f);
+/* Do rings of so many slots leave room in shared memory for a second block? */
+bool roles_leave_room(Func *f, int slots);
 /* Are two blocks of two warpgroups, without such warps, a matter of registers that a thread may spare? */
 bool roles_pair(Func *f);
 

@@ -15,8 +15,9 @@
 #include "analysis/analysis.h"
 
 enum {
-    MAX_OPS = 512,  /* that are computed twice */
-    MANY_WORDS = 80 /* of sums, with which 168 registers are too few */
+    MAX_OPS = 512,   /* that are computed twice */
+    MANY_WORDS = 80, /* of sums, with which 168 registers are too few */
+    RINGS = 4
 };
 
 typedef struct Slice {
@@ -258,7 +259,6 @@ look_at_work(const Block *b)
 static RolesBlocks
 blocks_of(Func *f, int64_t words)
 {
-    enum { RINGS = 4 };
     Tiles k = {.f = f, .slice = {.f = f, .seen = {.a = f->c->arena}}};
     int stages = f->c->opt.num_stages;
     int64_t slots = look_for_copies(&k, f->body, stages),
@@ -270,6 +270,28 @@ blocks_of(Func *f, int64_t words)
                                                   least + (RINGS << 10) + made),
                          .without = hopper_blocks_of(f, f->team_warps, (int)words,
                                                      slots + made)};
+}
+
+/* The most that one store takes through shared memory. */
+static int64_t
+stored_bytes(const Func *f)
+{
+    int64_t most = 0;
+    EACH_OP(o, f->body) {
+        const Type *t = o->op == OP_MAP_STORE ? arg(o, o->n_args - 1)->type : NULL;
+        if (t)
+            most = MAX(most, ty_numel(t) * ty_bytes(t));
+    }
+    return most;
+}
+
+bool
+roles_leave_room(Func *f, int slots)
+{
+    Tiles k = {.f = f, .slice = {.f = f, .seen = {.a = f->c->arena}}};
+    int64_t bytes = look_for_copies(&k, f->body, slots) + made_bytes(f) +
+                    stored_bytes(f);
+    return hopper_blocks_of(f, f->team_warps + 1, 1, bytes + (RINGS << 10)) > 1;
 }
 
 /* About so many registers has a thread beside its sums. */
