@@ -262,14 +262,15 @@ operand_bytes(const Rotation *r)
     return sum;
 }
 
-/* Rule 3. Rings have as many slots as time and room decide (rings.c), and not num_stages. */
+/* Rule 3. Rings have as many slots as time and room decide (rings.c), and not num_stages. Blocks that are told to
+ * leave room for each other are not alone. */
 static bool
 is_alone(const Rotation *r)
 {
     int blocks = r->has_roles ? roles_blocks(r->f).with
                               : hopper_blocks(r->f, r->f->team_warps,
                                               loop_pressure(r->loop), operand_bytes(r));
-    return blocks * r->f->team_warps <= 2 * WARPGROUP;
+    return blocks * r->f->team_warps <= 2 * WARPGROUP && !roles_pair(r->f);
 }
 
 /* Rule 4. */
