@@ -64,7 +64,6 @@ describe(const Func *f, Binary *out)
         const Type *t = f->body->args[i]->type;
         params[i] = (ParamAbi){.elem = t->elem,
                                .is_ptr = t->is_ptr,
-                               .is_const = t->is_const,
                                .is_written = written[i],
                                .is_read = read[i],
                                .slot = (int16_t)f->slot[i]};

@@ -16,7 +16,6 @@
 #include "analysis/analysis.h"
 
 struct Written {
-    const Func *f;
     int n_words;         /* 64-bit words of a set */
     uint64_t *set;       /* n_words for each value, by id */
     uint64_t *written;   /* n_words */
@@ -163,7 +162,7 @@ written_new(const Func *f)
     Arena *a = f->c->arena;
     int n = f->body->n_args;
     Written *w = NEW(a, Written);
-    *w = (Written){.f = f, .n_words = (n + 63) / 64, .grew = true};
+    *w = (Written){.n_words = (n + 63) / 64, .grew = true};
     w->set = NEW_N(a, uint64_t, (size_t)f->n_vals *(size_t)w->n_words);
     w->written = NEW_N(a, uint64_t, w->n_words);
     w->read = NEW_N(a, uint64_t, w->n_words);

@@ -7,7 +7,7 @@
 /* One runtime parameter of the compiled function, in call order. */
 typedef struct ParamAbi {
     Elem elem;
-    bool is_ptr, is_const;
+    bool is_ptr;
     bool is_written; /* the function may store through it */
     bool is_read;    /* the function may load through it */
     int16_t slot;    /* leaf of the kernel's arguments that feeds it */

@@ -315,7 +315,6 @@ struct Fe {
     Map nested;              /* Node * of a def -> FeFunction * */
     Map builtins;            /* PyObject * -> BuiltinName * */
     Map methods;             /* Python function * -> FeFunction *, of aggregates */
-    Map lines;               /* file name -> list of lines, for carets */
     int n_silent; /* > 0: in a function of elements, whose statements are not marked */
     int n_pairs;  /* > 0: but they are in this one, which combines single elements */
     Map warned;   /* "file:line text" of warnings that were given */

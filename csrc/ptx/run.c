@@ -236,7 +236,6 @@ ptx_asm_run(const PtxAsm *a, PtxRun *r, char err[PTX_ERROR])
     jmp_buf stop;
     Exec x = {.lanes = {.file = at, .alive = 1, .owner = &ptx_owner},
               .r = r,
-              .f = f,
               .err = err,
               .stop = &stop};
     x.n_left = r->most ? r->most : most_instructions;

@@ -18,7 +18,6 @@ struct PtxAsm {
 typedef struct PtxThread {
     Lanes lanes; /* first */
     PtxRun *r;
-    const Func *f;
     char *err;
     int64_t n_left; /* instructions */
     /* Under a mask: of each lane's pack, the first element that is on. */

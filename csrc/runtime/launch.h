@@ -360,11 +360,6 @@ setter_of(State *st, PyObject *x)
 }
 /* The table of the framework that a type is of, or NULL without an exception. */
 const DLPackExchangeAPI *exchange_api(PyTypeObject *t);
-static inline bool
-setter_is_tensor(const Setter *s)
-{
-    return s->kind >= SET_EXCHANGE && s->kind <= SET_ARRAY_INTERFACE;
-}
 /* The memory of an ordinary tensor, of elements that are one number: few sides, none backwards or
  * empty, all small enough that no sum overflows. False: is_possible (dlpack.c) has to look. */
 static inline bool

@@ -578,7 +578,6 @@ pool_run(const HostLaunch *launch, char err[ERR_TEXT])
                      .out = stdout,
                      .spans = launch->spans,
                      .n_spans = launch->n_spans,
-                     .name = launch->name,
                      .stray = launch->stray,
                      .report = launch->report,
                      .assembly = launch->assembly,

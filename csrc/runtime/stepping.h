@@ -33,7 +33,6 @@ enum { MAX_LEVEL = 128 };
 
 typedef struct Session {
     PyObject *kernel; /* borrowed */
-    const Kernel *k;
     Comp *comp;
     InterpRun *run;
     InterpFault fault;

@@ -55,7 +55,7 @@ struct Copies {
     Byte *bytes;        /* of the world */
     int64_t n_kernels, n_promoted,
         n_proven;                      /* with copies; of which a launch was compared */
-    int64_t n_loads, n_loads_promoted; /* through pointers, of factors */
+    int64_t n_loads_promoted; /* through pointers, of factors */
     int64_t n_launches, n_same, n_wild, n_racing, n_wrapping, n_other;
     int64_t n_failed;
     Reason of_load[N_WHYS], of_launch[N_WHYS];

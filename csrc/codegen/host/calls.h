@@ -37,7 +37,6 @@ typedef struct HostRun {
     FILE *out;    /* of device_print */
     const HostSpan *spans; /* one a parameter, for code that checks bounds */
     int n_spans;
-    const char *name;   /* of the kernel */
     HostStray *stray;   /* as spans */
     EmuReport *report;  /* of a failure that has a place */
     PtxCache *assembly; /* of the code */

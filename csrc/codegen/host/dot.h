@@ -19,7 +19,6 @@ typedef struct Late {
     Buf *
         list; /* of their addresses: first operands, second ones, then Product.k of each */
     When when;
-    Loop turn;
 } Late;
 
 typedef struct Product {

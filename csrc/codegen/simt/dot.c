@@ -273,7 +273,7 @@ typedef struct Tiles {
     const Op *o;
     const DotPlan *p;
     Fragments a, b;
-    int rows, cols, depth, step;
+    int rows, cols, step;
     DotSides sides; /* of what is worth computing */
     int n_bit,
         m_bit; /* register bits inside a tile: n + 1, m + 8; 0 in smaller blocks */
@@ -282,7 +282,7 @@ typedef struct Tiles {
 static Tiles
 open_tiles(Sim *s, const Op *o, const DotPlan *p)
 {
-    const Type *t = result(o, 0)->type, *ta = arg(o, 0)->type;
+    const Type *t = result(o, 0)->type;
     const Layout *l = t->layout;
     Tiles k = {.o = o,
                .p = p,
@@ -290,7 +290,6 @@ open_tiles(Sim *s, const Op *o, const DotPlan *p)
                .b = open_fragments(s, o, 1, p),
                .rows = t->shape[t->rank - 2],
                .cols = t->shape[t->rank - 1],
-               .depth = ta->shape[ta->rank - 1],
                .sides = dot_sides(o),
                .step = mma_shape[p->kind].k};
     for (int i = 0; i < l->n[IN_REG]; i++) {

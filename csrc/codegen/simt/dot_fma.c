@@ -27,7 +27,7 @@ enum {
  * it is too large it comes in chunks along k. */
 typedef struct Panel {
     const Type *t;
-    int batch, mn, depth; /* of the tensor */
+    int mn, depth; /* of the tensor */
     int k;                /* of a chunk */
     bool k_is_last;       /* of the tensor's dims: a; else b */
     int base;             /* bytes */
@@ -45,7 +45,7 @@ panel_shape(const Op *o, int which)
 {
     const Type *t = arg(o, which)->type;
     int r = t->rank;
-    Panel p = {.t = t, .batch = r > 2 ? t->shape[0] : 1, .k_is_last = which == 0};
+    Panel p = {.t = t, .k_is_last = which == 0};
     p.depth = t->shape[which ? r - 2 : r - 1];
     p.mn = t->shape[which ? r - 1 : r - 2];
     return p;

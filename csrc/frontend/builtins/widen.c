@@ -321,7 +321,6 @@ common_for(Wide *w, const Op *o, Val *active)
  * the mask they are given; test gives the condition, a block. */
 typedef struct Lanes {
     Wide *w;
-    const Op *o;
     int n;
     Block *test, *body;
     Val *in; /* who is in the loop: of test, then of body */
@@ -401,7 +400,7 @@ lanes_for(Wide *w, const Op *o, Val *active)
     first[0] = each(w, arg(o, 0));
     for (int i = 0; i < n; i++)
         first[1 + i] = each(w, arg(o, 3 + i));
-    Lanes l = {.w = w, .o = o, .n = n + 1};
+    Lanes l = {.w = w, .n = n + 1};
     open_test(&l, first);
     Val *up = ir_bin(&f->b, OP_LT, l.test->args[0], end);
     Val *down = ir_bin(&f->b, OP_GT, l.test->args[0], end);
@@ -428,7 +427,7 @@ lanes_while(Wide *w, const Op *o, Val *active)
     Val **first = room(w, n), **pass = room(w, n + 1), **next = room(w, n);
     for (int i = 0; i < n; i++)
         first[i] = each(w, arg(o, i));
-    Lanes l = {.w = w, .o = o, .n = n};
+    Lanes l = {.w = w, .n = n};
     open_test(&l, first);
     for (int i = 0; i < n; i++)
         becomes(w, test->args[i], l.test->args[i], true);

@@ -27,7 +27,7 @@
 
 /* Instructions an element, about. A load of 16 bytes has 8 elements of bf16, its address and its
  * mask; local memory is written, read and competes for L1. */
-enum { COST_RELOAD = 6, COST_LOCAL = 16, COST_KEPT = 24, COST_NEVER = 1 << 20 };
+enum { COST_RELOAD = 6, COST_KEPT = 24, COST_NEVER = 1 << 20 };
 
 typedef struct Kept {
     Val *v, *local;
