@@ -65,34 +65,8 @@ static bool
 write_all(const char *path, const char *data, size_t n)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return false;
-    bool ok = true;
-    while (ok && n) {
-        ssize_t w = write(fd, data, n);
-        if (w < 0 && errno == EINTR)
-            continue;
-        ok = w > 0;
-        data += ok ? w : 0;
-        n -= ok ? (size_t)w : 0;
-    }
-    return !close(fd) && ok;
-}
-
-/* The whole file, malloc'ed, with a NUL behind it; NULL: unreadable. */
-static char *
-read_all(const char *path, size_t *n)
-{
-    FILE *f = fopen(path, "rbe");
-    struct stat s;
-    char *data = NULL;
-    if (f && !fstat(fileno(f), &s) && (data = malloc((size_t)s.st_size + 1))) {
-        *n = fread(data, 1, (size_t)s.st_size, f);
-        data[*n] = 0;
-    }
-    if (f)
-        fclose(f);
-    return data;
+    bool ok = fd >= 0 && file_write(fd, data, n);
+    return fd >= 0 && !close(fd) && ok;
 }
 
 /* ---- running -------------------------------------------------------------------------- */
@@ -272,9 +246,9 @@ assemble(char *program, const Assembly *in, const char *ptx, size_t n, Assembled
     if (status < 0) {
         snprintf(err, ERR_TEXT, "%.800s cannot be run: %s", program, strerror(errno));
     } else {
-        out->log = read_all(f.log, &n_log);
+        out->log = file_whole(f.log, &n_log);
         if (status == 0)
-            out->cubin = read_all(f.cubin, &out->size);
+            out->cubin = file_whole(f.cubin, &out->size);
         out->died_of = died_of(status);
         if (!out->cubin)
             snprintf(err, ERR_TEXT, "%.200s: %s %d\n%.700s", program,

@@ -17,6 +17,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/types.h>
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
@@ -128,6 +129,14 @@ typedef struct Manners {
 /* For this thread, until manners_end with what is returned. Within each other, too. */
 Manners manners_begin(void);
 void manners_end(Manners was);
+
+/* ---- file.c ---------------------------------------------------------------------- */
+/* As many of n bytes as there are; -1 with errno: an error. */
+ssize_t file_read(int fd, void *to, size_t n);
+/* All n bytes; false with errno: an error. */
+bool file_write(int fd, const void *from, size_t n);
+/* A whole file of n bytes with a NUL behind them, malloc'ed; NULL with errno: unreadable. */
+char *file_whole(const char *path, size_t *n);
 
 /* ---- pages.c --------------------------------------------------------------------- */
 uint64_t page_bytes(void); /* of a page */

@@ -701,22 +701,6 @@ try_to_read(const char *path, int out)
     _exit(bad);
 }
 
-/* What comes, until there is no more. */
-static void
-read_all(int in, char *text, size_t size)
-{
-    size_t at = 0;
-    while (at + 1 < size) {
-        ssize_t n = read(in, text + at, size - 1 - at);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            break;
-        at += (size_t)n;
-    }
-    text[at] = 0;
-}
-
 const char *
 ll_unreadable(Comp *c, const char *path)
 {
@@ -730,7 +714,7 @@ ll_unreadable(Comp *c, const char *path)
     close(ends[1]);
     char *why = NEW_N(c->arena, char, ROOM);
     if (child > 0)
-        read_all(ends[0], why, ROOM);
+        file_read(ends[0], why, ROOM - 1); /* until there is no more */
     close(ends[0]);
     if (child < 0)
         return NULL;

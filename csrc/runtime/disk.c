@@ -362,18 +362,13 @@ static char *
 read_checked(int fd, int64_t size, Head *head)
 {
     if (size < (int64_t)sizeof *head || size > LARGEST_ENTRY ||
-        pread(fd, head, sizeof *head, 0) != (ssize_t)sizeof *head)
+        file_read(fd, head, sizeof *head) != (ssize_t)sizeof *head)
         return NULL;
     size_t n = (size_t)size - sizeof *head;
     bool ok = !memcmp(head->magic, magic, sizeof magic) && head->n_bytes == n;
     char *data = ok ? malloc(MAX(n, 1)) : NULL;
-    ok = data;
-    for (size_t at = 0; ok && at < n;) {
-        ssize_t got = pread(fd, data + at, n - at, (off_t)(sizeof *head + at));
-        ok = got > 0;
-        at += ok ? (size_t)got : 0;
-    }
-    if (ok && hash_bytes(data, n) == head->checksum)
+    if (data && file_read(fd, data, n) == (ssize_t)n &&
+        hash_bytes(data, n) == head->checksum)
         return data;
     free(data);
     return NULL;
@@ -520,20 +515,6 @@ make_dirs(const char *path)
     return !mkdir(part, 0700) || errno == EEXIST;
 }
 
-static bool
-write_all(int fd, const char *data, size_t n)
-{
-    while (n) {
-        ssize_t w = write(fd, data, n);
-        if (w < 0 && errno == EINTR)
-            continue;
-        if (w <= 0)
-            return false;
-        data += w, n -= (size_t)w;
-    }
-    return true;
-}
-
 /* Whole or not at all; with is_synced also when the machine fails. */
 static void
 write_file(const DiskKey *key, const char *name, const char *data, size_t n,
@@ -551,8 +532,8 @@ write_file(const DiskKey *key, const char *name, const char *data, size_t n,
     int fd = mkostemp(tmp, O_CLOEXEC);
     if (fd < 0)
         return;
-    bool ok = write_all(fd, (const char *)&head, sizeof head) &&
-              write_all(fd, data, n) && (!is_synced || !fsync(fd));
+    bool ok = file_write(fd, &head, sizeof head) && file_write(fd, data, n) &&
+              (!is_synced || !fsync(fd));
     ok = !close(fd) && ok;
     if (!ok || rename(tmp, path))
         unlink(tmp);

@@ -12,7 +12,6 @@
  */
 #include "runtime/launch.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -52,20 +51,6 @@ is_settled(const FileState *s)
     return s->changed[0] + 1 < now.tv_sec && s->modified[0] + 1 < now.tv_sec;
 }
 
-static bool
-read_all(int fd, char *data, size_t n)
-{
-    while (n) {
-        ssize_t got = read(fd, data, n);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return false;
-        data += got, n -= (size_t)got;
-    }
-    return true;
-}
-
 /* Hashes the file, unless it changes meanwhile. */
 static bool
 hash_file(const char *path, FileState *s)
@@ -77,8 +62,8 @@ hash_file(const char *path, FileState *s)
     FileState then;
     bool ok = !fstat(fd, &before) && state_of(&before, s);
     char *data = ok ? malloc(MAX(s->n_bytes, 1)) : NULL;
-    ok = data && read_all(fd, data, s->n_bytes) && !fstat(fd, &after) &&
-         state_of(&after, &then) && is_same_state(s, &then);
+    ok = data && file_read(fd, data, s->n_bytes) == (ssize_t)s->n_bytes &&
+         !fstat(fd, &after) && state_of(&after, &then) && is_same_state(s, &then);
     if (ok)
         s->hash = hash_bytes(data, s->n_bytes);
     free(data);

@@ -11,7 +11,6 @@
  */
 #include "runtime/launch.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 /* What stands behind the dot, the stage it is, and the machines that have such a stage. */
@@ -36,38 +35,6 @@ overrides_free(Overrides *all)
         free(all->at[i].data);
     }
     all->n = 0;
-}
-
-/* The whole file with a NUL behind it, malloc'ed; NULL with an exception. */
-static char *
-read_file(const char *path, size_t *n)
-{
-    FILE *f = fopen(path, "rbe");
-    char *data = NULL;
-    size_t room = 0;
-    *n = 0;
-    while (f && !feof(f) && !ferror(f)) {
-        if (room < *n + 2) {
-            char *more = realloc(data, room = 2 * room + 4096);
-            if (!more) {
-                errno = ENOMEM;
-                break;
-            }
-            data = more;
-        }
-        *n += fread(data + *n, 1, room - *n - 1, f);
-    }
-    if (f && feof(f)) {
-        data[*n] = 0;
-        fclose(f);
-        return data;
-    }
-    int why = errno;
-    if (f)
-        fclose(f);
-    free(data);
-    errno = why;
-    return PyErr_SetFromErrnoWithFilename(PyExc_OSError, path), NULL;
 }
 
 static int
@@ -108,7 +75,9 @@ add_file(Overrides *all, const char *path, Target t)
     if (!o->path)
         return PyErr_NoMemory(), -1;
     all->n++;
-    o->data = read_file(path, &o->size);
+    o->data = file_whole(path, &o->size);
+    if (!o->data)
+        PyErr_SetFromErrnoWithFilename(PyExc_OSError, path);
     return o->data ? 0 : -1;
 }
 

@@ -234,29 +234,10 @@ parse_target(const char *s, Target *t)
 }
 
 static char *
-read_all(const char *file)
+read_text(const char *file)
 {
-    FILE *in = !strcmp(file, "-") ? stdin : fopen(file, "rb");
-    if (!in) {
-        perror(file);
-        return NULL;
-    }
-    size_t n = 0, cap = 1 << 16, got;
-    char *text = malloc(cap + 1);
-    while (text && (got = fread(text + n, 1, cap - n, in)) > 0) {
-        n += got;
-        if (n == cap) {
-            char *more = realloc(text, (cap *= 2) + 1);
-            if (!more)
-                free(text);
-            text = more;
-        }
-    }
-    if (text)
-        text[n] = 0;
-    if (in != stdin)
-        fclose(in);
-    return text;
+    size_t n;
+    return file_whole(strcmp(file, "-") ? file : "/dev/stdin", &n);
 }
 
 static int
@@ -365,9 +346,11 @@ main(int argc, char **argv)
     t.words = argv[i];
     if (i + 1 < argc)
         t.file = argv[i + 1];
-    char *text = t.is_random ? calloc(1, 1) : read_all(t.file);
-    if (!text)
+    char *text = t.is_random ? calloc(1, 1) : read_text(t.file);
+    if (!text) {
+        perror(t.file);
         return 1;
+    }
     if (!strcmp(t.words, "bitcode")) {
         int bad = tirc_bitcode(text);
         free(text);
