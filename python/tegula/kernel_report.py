@@ -86,7 +86,7 @@ def report(compiled: Any) -> KernelReport:
         is_access = what.startswith(("load", "store")) and compiled.target != "cpu"
         why = _why(text, source, unknown, sources) if is_access else ""
         rows.append(Row(at, what, text, source, why, advice.fix_for(text)))
-    rows.sort(key=lambda r: (not r.source, r.line if r.source else 0))
+    rows.sort(key=lambda r: (not r.source, r.text.endswith(".py)"), r.line))
     totals = _totals(compiled)
     traffic = compiled._traffic()
     lines = [_head(compiled), *_total_lines(compiled, totals)]

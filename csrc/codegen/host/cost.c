@@ -71,23 +71,10 @@ words(Host *h, const Note *n)
     unreachable(h->c);
 }
 
-static int
-line_of(const Note *n)
-{
-    const Loc *at = loc_user(n->op->loc);
-    return at ? at->line : 0;
-}
-
 void
 host_tell(Host *h)
 {
-    Note *row = h->notes.at;
-    for (int i = 1; i < h->notes.n;
-         i++) /* by line; where lines are equal, as they came */
-        for (int k = i; k > 0 && line_of(&row[k]) < line_of(&row[k - 1]); k--) {
-            Note x = row[k];
-            row[k] = row[k - 1], row[k - 1] = x;
-        }
+    const Note *row = h->notes.at;
     for (int i = 0; i < h->notes.n; i++) {
         const Op *o = row[i].op;
         ir_report(h->f, o->loc, op_info[o->op].text, words(h, &row[i]));

@@ -59,8 +59,7 @@ typedef struct Row {
 struct SimCosts {
     Machine machine; /* which counts */
     Arena *a;
-    Row *row;
-    int n_rows, cap;
+    VEC(Row) rows;
     int at; /* the row of the op that is being lowered; -1: none yet */
 };
 
@@ -70,7 +69,7 @@ count(Ll *l, Cost cost, int bytes)
     SimCosts *k = l->costs;
     if (k->at < 0)
         return;
-    Row *r = &k->row[k->at];
+    Row *r = &k->rows.at[k->at];
     r->n[cost]++;
     r->bytes[cost] = MAX(r->bytes[cost], bytes);
 }
@@ -124,7 +123,7 @@ count_mma(Ll *l, MmaKind kind, Lv *d, Lv *a, Lv *b)
 {
     count(l, COST_MMA, 0);
     if (l->costs->at >= 0)
-        l->costs->row[l->costs->at].mma = kind;
+        l->costs->rows.at[l->costs->at].mma = kind;
     l->machine->mma(l, kind, d, a, b);
 }
 
@@ -185,20 +184,16 @@ sim_costs_enter(Ll *l, const Op *o)
 {
     SimCosts *k = l->costs;
     Row r = {.loc = loc_user(o->loc), .what = word(o), .in_loop = in_loop(o)};
-    for (int i = k->n_rows - 1; i >= 0; i--)
-        if (same_line(k->row[i].loc, r.loc) && k->row[i].in_loop == r.in_loop &&
-            !strcmp(k->row[i].what, r.what)) {
+    for (int i = k->rows.n - 1; i >= 0; i--) {
+        const Row *q = &k->rows.at[i];
+        if (same_line(q->loc, r.loc) && q->in_loop == r.in_loop &&
+            !strcmp(q->what, r.what)) {
             k->at = i;
             return;
         }
-    if (k->n_rows == k->cap) {
-        Row *old = k->row;
-        k->cap = MAX(16, 2 * k->cap);
-        k->row = NEW_N(k->a, Row, k->cap);
-        if (old)
-            memcpy(k->row, old, (size_t)k->n_rows * sizeof *old);
     }
-    k->row[k->at = k->n_rows++] = r;
+    k->at = k->rows.n;
+    PUSH(k->a, &k->rows, r);
 }
 
 static void
@@ -223,35 +218,10 @@ put_row(Func *f, const Row *r)
     ir_report(f, r->loc, what, costs.at);
 }
 
-static bool
-is_before(const Row *a, const Row *b, const Loc *kernel)
-{
-    if (!a->loc || !b->loc || !kernel)
-        return false;
-    bool here = a->loc->file == kernel->file, other_here = b->loc->file == kernel->file;
-    if (here != other_here)
-        return here;
-    return a->loc->file == b->loc->file && a->loc->line < b->loc->line;
-}
-
-/* Those of the kernel's file first, by line; where lines are equal, as they came. */
-static void
-sort_rows(Row *row, int n, const Loc *kernel)
-{
-    for (int i = 1; i < n; i++) {
-        Row x = row[i];
-        int j = i;
-        for (; j > 0 && is_before(&x, &row[j - 1], kernel); j--)
-            row[j] = row[j - 1];
-        row[j] = x;
-    }
-}
-
 void
 sim_costs_report(Ll *l, Func *f)
 {
     SimCosts *k = l->costs;
-    sort_rows(k->row, k->n_rows, f->loc);
-    for (int i = 0; i < k->n_rows; i++)
-        put_row(f, &k->row[i]);
+    for (int i = 0; i < k->rows.n; i++)
+        put_row(f, &k->rows.at[i]);
 }
