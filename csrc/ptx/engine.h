@@ -210,7 +210,7 @@ typedef struct Launch {
     int last_region;
     struct Posts *posts; /* what programs left at places of global memory: races.c */
     struct Suspect *suspect; /* the same */
-    uint64_t n_run, n_lanes; /* instructions of warps, of lanes */
+    uint64_t n_run;          /* instructions of warps */
     uint64_t
         asked_at; /* the host's clock in ns when a clock was first read; 0: none was */
     uint64_t n_pauses; /* of warps, since there was something new for a poll to see */

@@ -469,7 +469,7 @@ warp_run(Warp *w)
 {
     const Ins *code = w->f->code;
     int n_code = w->f->n_code;
-    uint64_t n = 0, n_lanes = 0;
+    uint64_t n = 0;
     Launch *l = warp_launch(w);
     void (*const hook)(const Launch *, const Ins *, uint32_t) = l->hooks->run;
     Cluster *k = w->cta->cluster;
@@ -504,7 +504,6 @@ warp_run(Warp *w)
             w->turns.pc++;
             continue;
         }
-        n_lanes += (uint64_t)__builtin_popcount(m);
         if (i->is_aligned && w->lanes.alive & ~m)
             own_apart(&w->lanes, i, __builtin_ctz(m), w->lanes.alive & ~m);
         if (i->is_wgmma && wgmma_must_wait(w, i)) {
@@ -523,7 +522,6 @@ warp_run(Warp *w)
     if (w->is_waiting || n > LOOK) /* a seed's turn may be too short to tell */
         w->has_only_waited = n <= LOOK;
     l->n_run += n;
-    l->n_lanes += n_lanes;
     races_settle(l);
     if (l->n_run > most_instructions && !l->is_endless)
         warp_fault(w, &code[w->turns.pc < n_code ? w->turns.pc : n_code - 1], 0,

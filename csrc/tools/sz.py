@@ -43,11 +43,11 @@ CAPS = {
     "csrc/passes/run": 181,
     "csrc/passes/simt": 9618,
     "csrc/passes/tile": 4648,
-    "csrc/ptx": 11692,
+    "csrc/ptx": 11690,
     "csrc/runtime": 10587,
     "csrc/runtime/emu": 316,
     "csrc/tools": 3055,
-    "csrc/tools/ptxsim": 1011,
+    "csrc/tools/ptxsim": 997,
     "python/tegula": 17401,
 }
 

@@ -22,16 +22,12 @@ static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local CUcontext current;
 static _Thread_local char last_text[PTX_TEXT]; /* of the last launch that failed */
 static _Thread_local int last_error;
-static struct Counts {
-    uint64_t instructions, lanes;
-} counts; /* of all launches */
 
 /* ---- beside CUDA's --------------------------------------------------------------- */
 
 SIM_EXPORT int ptxsim_register(const void *p, size_t n);
 SIM_EXPORT int ptxsim_unregister(const void *p);
 SIM_EXPORT const char *ptxsim_error(void);
-SIM_EXPORT void ptxsim_counts(uint64_t *instructions, uint64_t *lanes);
 SIM_EXPORT int ptxsim_keep(void);
 SIM_EXPORT int ptxsim_again(int launch, const char *ptx, uint64_t seed);
 
@@ -59,14 +55,6 @@ const char *
 ptxsim_error(void)
 {
     return last_text;
-}
-
-/* Instructions run so far: of warps, and of lanes. */
-void
-ptxsim_counts(uint64_t *instructions, uint64_t *lanes)
-{
-    *instructions = counts.instructions;
-    *lanes = counts.lanes;
 }
 
 /* ---- devices --------------------------------------------------------------------- */
@@ -636,8 +624,6 @@ cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **param
         l.hooks = &counting;
     bool ok = engine_run(&l);
     count_end(l.data, &l);
-    counts.instructions += l.n_run;
-    counts.lanes += l.n_lanes;
     pthread_mutex_unlock(&one_at_a_time);
     free(buffer);
     return ok ? CUDA_SUCCESS : refuse_report(&l);
@@ -655,8 +641,6 @@ again(const Kept *k, const Func *f, uint64_t seed)
     if (!(l.regions = regions_watched(&l.n_regions)))
         return -1;
     bool ok = engine_run(&l);
-    counts.instructions += l.n_run;
-    counts.lanes += l.n_lanes;
     CUresult e = ok ? CUDA_SUCCESS : refuse_report(&l);
     regions_unwatch(l.regions, l.n_regions);
     return (int)e;
