@@ -612,7 +612,9 @@ Val *ir_next_val(const Val *v, const Block *top, bool is_control);
 /* Where it was written: its op, or the op or function whose argument it is. */
 const Loc *ir_loc_of(const Val *v);
 bool ir_has_op(const Block *b, OpCode op); /* in itself, not in regions of its ops */
-bool ir_is_unused(const Op *o);            /* nobody reads a result */
+/* Does b, or a region in it, hold an op for which `is` holds? */
+bool ir_holds(const Block *b, bool (*is)(const Op *));
+bool ir_is_unused(const Op *o); /* nobody reads a result */
 static inline bool
 ir_has_one_use(const Val *v)
 {

@@ -145,6 +145,15 @@ ir_has_op(const Block *b, OpCode op)
 }
 
 bool
+ir_holds(const Block *b, bool (*is)(const Op *))
+{
+    EACH_OP(o, b)
+        if (is(o))
+            return true;
+    return false;
+}
+
+bool
 ir_is_unused(const Op *o)
 {
     for (int i = 0; i < o->n_results; i++)

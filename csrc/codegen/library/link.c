@@ -207,19 +207,10 @@ loops_of(Ll *l, const Block *b, Lv pick, LLVMBasicBlockRef end)
     }
 }
 
-static bool
-has_extern(const Block *b)
-{
-    EACH_OP(o, b)
-        if (op_is_extern(o))
-            return true;
-    return false;
-}
-
 void
 cg_externs(const Func *f, Binary *out)
 {
-    if (!has_extern(f->body))
+    if (!ir_holds(f->body, op_is_extern))
         return;
     Ll *l = ll_new(f->c, LL_HOST, f->name);
     Lt params[] = {l->i32, l->i64, l->ptr};

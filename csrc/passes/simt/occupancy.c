@@ -71,16 +71,6 @@ is_block_load(const Op *o)
     return o->op == OP_LOAD && result(o, 0)->type->rank;
 }
 
-/* Does b, or a region in it, hold an op for which `is` holds? */
-static bool
-holds(const Block *b, bool (*is)(const Op *))
-{
-    EACH_OP(o, b)
-        if (is(o))
-            return true;
-    return false;
-}
-
 static bool
 is_dot(const Op *o)
 {
@@ -100,7 +90,7 @@ is_loop_of_loads(const Op *o)
     if ((o->op != OP_FOR && o->op != OP_WHILE) || ir_attr(o, ATTR_UNROLL) == 1)
         return false; /* or the rest of one */
     for (int r = 0; r < o->n_regions; r++)
-        if (holds(o->regions[r], is_block_load))
+        if (ir_holds(o->regions[r], is_block_load))
             return true;
     return false;
 }
@@ -109,7 +99,7 @@ is_loop_of_loads(const Op *o)
 static bool
 is_loop_of_sums(const Op *o)
 {
-    return is_loop_of_loads(o) && holds(o->regions[o->n_regions - 1], is_exchange);
+    return is_loop_of_loads(o) && ir_holds(o->regions[o->n_regions - 1], is_exchange);
 }
 
 /* Do roles? Then the assembler must know how many each thread begins with. */
@@ -186,9 +176,9 @@ blocks_of_loop(const Chip *chip, const Func *f, const Op *loop, int64_t threads,
         loaded = loaded_words(body, &bytes),
         words = scheduled_words(f, loop) + access_words(body),
         n = chip_blocks_by_registers((int)threads, words + loaded + SPARE_WORDS);
-    if (!holds(body, is_heavy))
+    if (!ir_holds(body, is_heavy))
         return n;
-    bool waits = holds(f->body, is_loop_of_sums);
+    bool waits = ir_holds(f->body, is_loop_of_sums);
     if (waits || bytes * ROOMY_THREADS < bytes_in_flight(chip))
         *enough = chip->threads;
     if (waits || bytes * MIN(n * threads, *enough) < bytes_in_flight(chip))
@@ -216,7 +206,7 @@ keep_rolled(const Chip *chip, Func *f, Op *loop, int64_t threads)
     const Block *body = loop->regions[loop->n_regions - 1];
     int64_t bytes, enough = bytes_in_flight(chip), loaded = loaded_words(body, &bytes);
     if (loop->op == OP_FOR && bytes * ROOMY_THREADS >= enough &&
-        !holds(body, is_heavy) && code_size(f, body, MOST) <= FEW_OPS * loaded &&
+        !ir_holds(body, is_heavy) && code_size(f, body, MOST) <= FEW_OPS * loaded &&
         has_more_than(f, enough, bytes * threads))
         ir_set_attr(loop, ATTR_UNROLL, 1);
 }
@@ -247,7 +237,7 @@ wants_few_in_flight(const Chip *chip, Func *f, const Op *loop, int64_t threads)
     const Block *body = loop->regions[loop->n_regions - 1];
     int64_t bytes, most = 2 * bytes_in_flight(chip);
     loaded_words(body, &bytes);
-    return bytes * ROOMY_THREADS >= most && !holds(body, is_heavy) &&
+    return bytes * ROOMY_THREADS >= most && !ir_holds(body, is_heavy) &&
            is_of_narrow_rows(f, body) && has_more_than(f, most, bytes * threads);
 }
 
@@ -303,7 +293,7 @@ blocks_of_straight_code(const Chip *chip, const Func *f, int64_t threads)
             loaded = loaded_words(f->body, &bytes), words = scheduled_words(f, NULL);
     if (shared * threads < chip->threads / 2)
         return MAX(MIN(shared, most_blocks(chip, threads, words)), 1);
-    if (!holds(f->body, is_together) && bytes >= MANY_LOADED)
+    if (!ir_holds(f->body, is_together) && bytes >= MANY_LOADED)
         return most_blocks(chip, threads, loaded + access_words(f->body) + SPARE_WORDS);
     if (f->log2_ctas || !has_waiting_load(f))
         return 0;
@@ -339,7 +329,7 @@ blocks_wanted(Func *f)
     if (deals_registers(f))
         return 1;
     const Chip *chip = chip_of(f->c->opt.target.sm);
-    bool has_dot = holds(f->body, is_dot);
+    bool has_dot = ir_holds(f->body, is_dot);
     if (!has_dot && count_loops_of_loads(f->body))
         return (int)blocks_of_loops(chip, f, threads);
     if (words > MANY_WORDS)

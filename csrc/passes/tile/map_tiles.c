@@ -264,15 +264,6 @@ trial_copy(const Func *f)
     return copy;
 }
 
-static bool
-has_tile(const Block *b)
-{
-    EACH_OP(o, b)
-        if (op_is_tile(o))
-            return true;
-    return false;
-}
-
 /* Why no warps of their own would bring any of the tiles: tried on a copy. */
 static const char *
 not_brought(const Func *f)
@@ -286,7 +277,7 @@ const char *
 map_tiles(Func *f)
 {
     HopperPlan plan = hopper_plan(f);
-    if (!has_tile(f->body) || !(plan.has_maps || plan.no_maps))
+    if (!ir_holds(f->body, op_is_tile) || !(plan.has_maps || plan.no_maps))
         return NULL;
     const char *why = plan.is_asked ? NULL : not_brought(f);
     if (why)
