@@ -481,7 +481,7 @@ finish(Dec *d)
     if (i->space == SPACE_CLUSTER && dec_sm(d) < 90)
         dec_fail(d, "clusters are of sm_90 on");
     since_check(d);
-    i->meets |= i->is_aligned || i->flow == FLOW_BARRIER;
+    i->meets |= i->is_aligned || i->flow == FLOW_BARRIER || i->flow == FLOW_CLUSTER;
     Reg *regs = POOL_NEW(d->p->mod->pool, Reg, d->n_out + d->n_in + 1);
     memcpy(regs, d->out, sizeof(Reg) * (size_t)d->n_out);
     memcpy(regs + d->n_out, d->in, sizeof(Reg) * (size_t)d->n_in);
