@@ -272,9 +272,9 @@ enum {
     GRID_LONG = 4, /* its first side is 16 at least: one program more costs little */
     GRID_2 = 8, /* each multiprocessor gets 2 programs at most; GRID_2 << 1: 4; 8; 16 */
     GRID_16 = GRID_2 << 3,
-    GRID_QUARTER =
-        GRID_16 << 1, /* of one axis; whole rounds leave at most a quarter of one */
-    GRID_HALF = GRID_QUARTER << 1, /* the same; more, and at most a half */
+    GRID_QUARTER = GRID_16 << 1,   /* whole rounds leave at most a quarter of one */
+    GRID_HALF = GRID_QUARTER << 1, /* they leave more, and at most a half */
+    GRID_ROW = GRID_HALF << 1,     /* it has one axis */
 };
 
 /* What ptxas has made of this kernel's products by warpgroups, and what was in the code that it

@@ -440,14 +440,15 @@ int
 ir_blocks(const Func *f)
 {
     enum { HAS_SPARE = 2 };
-    if (ir_all_strips(f))
-        return BLOCKS_IN_STRIPS;
+    bool has_spare = false;
     EACH_OP(o, f->body)
         if (o->op == OP_BLOCK_ID)
             return BLOCKS_IN_TURN;
-        else if (o->op == OP_RING_ALLOC && ir_attr(o, ATTR_PAIR) == HAS_SPARE)
-            return BLOCKS_EVEN;
-    return BLOCKS_AS_PROGRAMS;
+        else
+            has_spare |= o->op == OP_RING_ALLOC && ir_attr(o, ATTR_PAIR) == HAS_SPARE;
+    return ir_all_strips(f) ? BLOCKS_IN_STRIPS
+           : has_spare      ? BLOCKS_EVEN
+                            : BLOCKS_AS_PROGRAMS;
 }
 
 uint32_t

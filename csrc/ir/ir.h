@@ -451,6 +451,14 @@ op_is_programs_loop(const Op *o)
     return o->op == OP_FOR && arg(o, 0)->def && arg(o, 0)->def->op == OP_BLOCK_ID;
 }
 
+/* Is v the number of the program whose turn it is? */
+static inline bool
+is_programs_number(const Val *v)
+{
+    return !v->def && !v->index && v->block->owner &&
+           op_is_programs_loop(v->block->owner);
+}
+
 static inline bool
 op_is_atomic(const Op *o)
 {

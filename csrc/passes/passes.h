@@ -34,6 +34,8 @@ bool has_nests(const Func *f);
 /* ---- late_stores.c ----------------------------------------------------------------------- */
 /* Shared memory for the pieces of a MAP_STORE that are on their way, in front of an op. */
 Val *alloc_stage(Op *store, Op *before);
+/* May what the team's programs give be stored late? */
+bool may_store_late(Func *f, const Block *team);
 /* Stores the pieces from .. end - 1. what: coordinates, then the block. */
 void store_pieces(Build *b, const Op *store, Val *const *what, Val *stage, Val *from,
                   Val *end);

@@ -272,11 +272,12 @@ cuda_grid_facts(Cuda *cu, int device, const Grid *g)
     unsigned facts = layer <= chip / MAX(g->dim[2], 1) ? GRID_FEW : 0;
     for (unsigned fact = GRID_2, k = 2; fact <= GRID_16; fact <<= 1, k <<= 1)
         facts |= layer <= k * chip / MAX(g->dim[2], 1) ? fact : 0;
-    bool may_cut = g->dim[1] == 1 && g->dim[2] == 1 && layer <= INT32_MAX / 2;
-    int64_t rest = chip && may_cut ? layer % chip : 0;
-    if (rest && layer > chip)
+    bool is_row = g->dim[1] == 1 && g->dim[2] == 1 && layer <= INT32_MAX / 2;
+    int64_t rest = chip ? layer % chip * g->dim[2] % chip : 0;
+    if (rest)
         facts |= rest <= chip / 4 ? GRID_QUARTER : rest <= chip / 2 ? GRID_HALF : 0;
-    return facts | (g->dim[0] % 2 ? 0 : GRID_EVEN) | (is_long ? GRID_LONG : 0);
+    return facts | (is_row ? GRID_ROW : 0) | (g->dim[0] % 2 ? 0 : GRID_EVEN) |
+           (is_long ? GRID_LONG : 0);
 }
 
 Compiled *

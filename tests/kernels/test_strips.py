@@ -22,7 +22,7 @@ CHIP = 16  # multiprocessors
 
 @tegula.jit
 def scaled(
-    a_ptr, b_ptr, c_ptr, bias_ptr, M, N, K, scale,
+    a_ptr, b_ptr, c_ptr, bias_ptr, M, N, K, sbk, sbn, scale,
     BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, HOW: tl.constexpr,
 ):  # fmt: skip
     """By pointers; HOW: what becomes of the product before it is stored."""
@@ -36,7 +36,7 @@ def scaled(
             mask=k[None, :] < K - at, other=0.0,
         )  # fmt: skip
         b = tl.load(
-            b_ptr + (at + k)[:, None] * N + (cols % N)[None, :],
+            b_ptr + (at + k)[:, None] * sbk + (cols % N)[None, :] * sbn,
             mask=k[:, None] < K - at, other=0.0,
         )  # fmt: skip
         acc = tl.dot(a, b, acc)
@@ -62,7 +62,7 @@ def strips_of(compiled) -> int:
     return int(found[1]) if found else 0
 
 
-def run(sides, block, how="scaled", warps=8, **options):
+def run(sides, block, how="scaled", warps=8, along_k=False, **options):
     """What was compiled; the result was right."""
     (m, n, k), (bm, bn, bk) = sides, block
     a, b = (
@@ -71,9 +71,11 @@ def run(sides, block, how="scaled", warps=8, **options):
     )
     bias = np.random.default_rng(2).integers(-4, 5, n).astype(np.float32)
     c = simulated.put(np.full((m, n), np.nan, np.float16), TARGET)
+    operands = a, np.ascontiguousarray(b.T) if along_k else b
     compiled = scaled[(-(-m // bm) * -(-n // bn),)](
-        *(simulated.put(x, TARGET) for x in (a, b)), c, simulated.put(bias, TARGET),
-        m, n, k, 2.0, BM=bm, BN=bn, BK=bk, HOW=how, num_warps=warps, **options,
+        *(simulated.put(x, TARGET) for x in operands), c, simulated.put(bias, TARGET),
+        m, n, k, *((1, k) if along_k else (n, 1)), 2.0, BM=bm, BN=bn, BK=bk, HOW=how,
+        num_warps=warps, **options,
     )  # fmt: skip
     want = a.astype(np.float32) @ b.astype(np.float32)
     if how in ("scaled", "asserted"):
@@ -91,7 +93,7 @@ def test_rounds(n_m):
     """Behind whole rounds over the chip nothing is left, one program, a quarter, a half, or
     more."""
     compiled = run((64 * n_m - 8, 120, 136), (64, 128, 64), warps=4, multicast="1")
-    is_short = n_m > CHIP and 0 < n_m % CHIP <= CHIP // 2
+    is_short = 0 < n_m % CHIP <= CHIP // 2
     assert strips_of(compiled) == (64 if is_short else 0)
 
 
@@ -101,7 +103,7 @@ def test_columns(n, n_m):
     """A tile of which one strip, or more is inside; strips of one box and of two."""
     sides = (128 * n_m - 72, n, 72)
     want = 64 if n_m < 11 else 128
-    assert strips_of(run(sides, (128, 256, 64))) == (want if n % 64 else 0)
+    assert strips_of(run(sides, (128, 256, 64))) == want
 
 
 @pytest.mark.parametrize("k", [8, 72, 200, 264, 520])
@@ -143,7 +145,24 @@ def test_orders(order):
     while -(-sides[0] // 64) * n_n % CHIP not in range(1, 9):
         sides = (sides[0] + 64, *sides[1:])
     compiled = test_multicast.run(sides, (64, 128, 64), how, multicast="1")
-    assert strips_of(compiled) == (64 if how >= 0 else 0)  # of grids of one axis
+    in_turn = test_persistent.IN_TURN in compiled.report
+    assert strips_of(compiled) == (64 if how >= 0 or in_turn else 0)  # dealt by one axis
+
+
+@pytest.mark.parametrize("n_m", [3, 17, 24, 25, 40])
+@pytest.mark.parametrize("k, along_k", [(8, False), (128, True), (640, True)])
+def test_in_turn(n_m, k, along_k):
+    """Strips behind the programs of whole rounds, which run in turn; or strips alone."""
+    compiled = run((64 * n_m - 8, 128, k), (64, 128, 64), warps=4, along_k=along_k)
+    assert strips_of(compiled) == (64 if 0 < n_m % CHIP <= CHIP // 2 else 0)
+    assert (test_persistent.IN_TURN in compiled.report) == (n_m > CHIP)
+
+
+@pytest.mark.parametrize("n", [264, 512])
+def test_along_k(n):
+    """Strips of fewer lines of one box, which neighbours may bring by halves."""
+    sides = (128 * 9 - 8, n, 136)
+    assert strips_of(run(sides, (128, 256, 64), along_k=True)) == 64
 
 
 def test_own_blocks():

@@ -19,6 +19,8 @@
  * the next program's first iterations, behind the products that the iteration has begun. What is
  * stored stays in registers until then, as few as it was rounded to.
  *
+ * Behind the loop the last program's pieces go out beside the products of the block's strip (strips), if it has one.
+ *
  * A program that stores nothing, as the store stands in an `if`, leaves `pieces` for n.
  *
  * Rule 1: one block is alone on a multiprocessor. Of two, one multiplies while the other stores.
@@ -143,7 +145,24 @@ find_late(Late *k, const Block *team)
     return true;
 }
 
+bool
+may_store_late(Func *f, const Block *team)
+{
+    Late k = {.f = f};
+    return find_late(&k, team);
+}
+
 /* ---- building ---------------------------------------------------------------------------- */
+
+/* The stage that other stores of the team name (strips); NULL: none does. */
+static Val *
+find_stage(const Block *team)
+{
+    EACH_OP(o, team)
+        if (ir_store_stage(o))
+            return ir_store_stage(o);
+    return NULL;
+}
 
 Val *
 alloc_stage(Op *store, Op *before)
@@ -206,11 +225,11 @@ store_rest(Build *b, const Late *k, Val *const *what, Val *stage, Val *from)
     store_pieces(b, k->store, what, stage, from, ir_const_i32(b, k->stage.pieces));
 }
 
-/* A piece in each iteration, behind the products that it begins. The piece that comes next. */
+/* A piece in each iteration of `loop`, behind the products that it begins. The piece that comes next. */
 static Val *
-store_beside_products(const Late *k, Val *const *what, Val *stage, Val *from)
+store_beside_products(const Late *k, Op *loop, Val *const *what, Val *stage, Val *from)
 {
-    Op *last = NULL, *loop = k->products;
+    Op *last = NULL;
     for (Op *o = loop->regions[0]->first; o; o = o->next)
         last = o->op == OP_MMA_START ? o : last;
     Val *piece = ir_carry(loop, from, from->name);
@@ -221,21 +240,52 @@ store_beside_products(const Late *k, Val *const *what, Val *stage, Val *from)
     return loop->results[loop->n_results - 1];
 }
 
+/* The loop of the products of a strip (strips), which the block may have behind its programs; NULL: there is none. */
+static Op *
+find_strip(const Op *programs)
+{
+    for (const Op *o = programs->next; o; o = o->next)
+        for (Op *in = o->op == OP_IF ? o->regions[0]->first : NULL; in; in = in->next)
+            if (ir_strips(in))
+                return in;
+    return NULL;
+}
+
+/* What the last program gave: beside the products of a strip, if the block has one. */
+static void
+store_last(const Late *k, Val *const *what, Val *stage, Val *from)
+{
+    Op *strip = find_strip(k->programs);
+    Build b = ir_behind(k->programs);
+    b.loc = k->f->loc;
+    if (strip) {
+        Val *next = store_beside_products(k, strip, what, stage, from);
+        Build behind = ir_behind(strip);
+        behind.loc = k->f->loc;
+        store_rest(&behind, k, what, stage, next);
+        const Op *owner = strip->block->owner;
+        from = ir_select(&b, arg(owner, 0), ir_const_i32(&b, k->stage.pieces), from);
+    }
+    store_rest(&b, k, what, stage, from);
+}
+
 static void
 store_late(Late *k)
 {
     Op *programs = k->programs, *end = programs->regions[0]->last;
     Build front = ir_before(programs);
     front.loc = k->f->loc;
-    Val *stage = alloc_stage(k->store, programs), *what[MAX_TMAP_RANK + 1],
+    Val *stage = find_stage(programs->block), *what[MAX_TMAP_RANK + 1],
         *old[MAX_TMAP_RANK + 1];
+    if (!stage)
+        stage = alloc_stage(k->store, programs);
     int n = k->rank + 1;
     for (int i = 0; i < n; i++) {
         what[i] = arg(k->store, i < k->rank ? i + 1 : k->store->n_args - 1);
         old[i] = ir_carry(programs, ir_const_bits(&front, what[i]->type, 0), NULL);
     }
     Val *from = ir_carry(programs, ir_const_i32(&front, k->stage.pieces), NULL);
-    Val *next = store_beside_products(k, old, stage, from);
+    Val *next = store_beside_products(k, k->products, old, stage, from);
     Build b = {.f = k->f,
                .block = programs->regions[0],
                .before = k->products->next,
@@ -250,9 +300,7 @@ store_late(Late *k)
         ir_add_arg(end, what[i]);
     ir_add_arg(end, begins);
     Val **left = programs->results + programs->n_results - n - 1;
-    Build behind = ir_behind(programs);
-    behind.loc = k->f->loc;
-    store_rest(&behind, k, left, stage, left[n]);
+    store_last(k, left, stage, left[n]);
     ir_erase(k->outer);
 }
 
