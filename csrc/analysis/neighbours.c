@@ -13,6 +13,7 @@ static void
 need_same_carried(Same *s, const Val *v)
 {
     const Op *loop = v->block->owner;
+    s->differs |= is_programs_number(v);
     if (!loop || !v->index || map_get(&s->seen, v, 0))
         return;
     map_put(&s->seen, v, 0, (void *)v);
@@ -32,7 +33,8 @@ need_same(Same *s, const Val *v)
     if (!o || s->differs || map_get(&s->seen, o, 0))
         return;
     map_put(&s->seen, o, 0, (void *)o);
-    bool is_other = o->op == OP_PROGRAM_ID && !(s->axes >> ir_attr(o, ATTR_AXIS) & 1);
+    bool is_other = o->op == OP_BLOCK_ID ||
+                    (o->op == OP_PROGRAM_ID && !(s->axes >> ir_attr(o, ATTR_AXIS) & 1));
     s->differs = is_other || o->n_regions || !op_has(o, OPF_PURE) ||
                  s->seen.n > MAX_STEPS;
     for (int i = 0; i < o->n_args; i++)
@@ -50,11 +52,25 @@ always_fills(const Op *o)
     return n == 2;
 }
 
+/* Is it the loop of programs in turn, or the strip behind it that a block may have? Of both a pair of blocks has
+ * as many. */
+static bool
+is_dealt(const Op *o)
+{
+    bool is_strip = false;
+    if (o->op == OP_IF && o->n_regions == 1)
+        for (const Op *in = o->regions[0]->first; in; in = in->next)
+            is_strip |= ir_strips(in) > 0;
+    return is_strip || op_is_programs_loop(o);
+}
+
 void
 need_same_around(Same *s, const Block *b)
 {
     for (const Op *o = b->owner; o && !s->differs; o = o->block->owner)
-        if (o->op == OP_FOR || (o->op == OP_IF && !always_fills(o)))
+        if (is_dealt(o))
+            continue;
+        else if (o->op == OP_FOR || (o->op == OP_IF && !always_fills(o)))
             for (int i = 0; i < (o->op == OP_FOR ? 3 : 1); i++)
                 need_same(s, arg(o, i));
         else

@@ -237,6 +237,7 @@ fill_chip(const Compiled *v, int device, const Grid *g, int32_t grid[3])
     int64_t programs = (int64_t)g->dim[0] * g->dim[1] * g->dim[2], resident = 1;
     if (cuda_device(v->st->cuda, device, &d, err))
         resident = (int64_t)MAX(v->resident, 1) * d.n_multiprocessors;
+    resident -= resident > 1 && resident % 2; /* neighbours may be pairs */
     grid[0] = (int32_t)MIN(programs, resident);
     grid[1] = grid[2] = 1;
 }

@@ -244,11 +244,18 @@ def test_where_it_pays(sides, options, pays):
     assert is_paired(run(sides, (64, 64, 64), 8, **options)) == pays
 
 
-def test_instead_of_turns():
-    """Programs in turn would bring whole tiles; where rows begin at lines, they are."""
-    split = run((8 * 64, 392, 136), (64, 128, 64), 8)
-    assert is_paired(split)
-    assert "not in turn: neighbours bring tiles by halves" in split.report
+def test_in_turn():
+    """Neighbours that are both in turn bring tiles by halves. Of an odd number of programs
+    one has no neighbour, so the hardware deals them, and those of small tiles; where rows
+    begin at lines, tiles come whole."""
+    even = run((8 * 128, 264, 136), (128, 128, 64), 8, warps=8)
+    assert is_paired(even)
+    assert test_persistent.IN_TURN in even.report
+    odd = run((17 * 128, 72, 72), (128, 128, 64), 8, warps=8)
+    small = run((8 * 64, 392, 136), (64, 128, 64), 8)
+    for dealt in (odd, small):
+        assert is_paired(dealt)
+        assert "not in turn: neighbours bring tiles by halves" in dealt.report
     whole = run((8 * 64, 3 * 128, 128), (64, 128, 64), 8)
     assert not is_paired(whole)
     assert test_persistent.IN_TURN in whole.report

@@ -165,6 +165,15 @@ def test_along_k(n):
     assert strips_of(run(sides, (128, 256, 64), along_k=True)) == 64
 
 
+@pytest.mark.parametrize("n_m", [9, 10, 12, 20])
+@pytest.mark.parametrize("k", [72, 264])
+def test_pairs_in_turn(n_m, k):
+    """Neighbours bring tiles by halves in each turn and for their strips."""
+    compiled = run((128 * n_m, 264, k), (128, 256, 64))
+    assert test_persistent.IN_TURN in compiled.report
+    assert "multicast::cluster" in compiled.asm["ptx"]
+
+
 def test_own_blocks():
     """persistent=0: each program has a block of its own, and that is all."""
     compiled = run((64 * 9, 136, 136), (64, 128, 64), warps=4, persistent="0")

@@ -28,12 +28,14 @@
  * Rule 1: all that decides how often slots are filled is the same in both programs, or one of a pair
  *         would wait for good.
  * Rule 2: a tile is shared where its place is the same for all programs along axis 0, or goes by
- *         quotients of their number alone: neighbours have the same quotient but where it steps.
+ *         quotients of their number alone: neighbours have the same quotient but where it steps. Of programs in turn
+ *         that is the number of the one whose turn it is, and of strips behind them the block's.
  *         B's column is one in the order of groups (pid % (G * n) // rows), and A's row is one where
  *         programs go along rows (pid // n). Remainders differ. Where strips are dealt to blocks, strips of
  *         one program read the same rows of A, so each tile may be the same.
  * Rule 3: a tile of one box comes in two of half its lines, at least as many as a swizzle's period.
- * Rule 4: each program has a neighbour: the grid's first side is even, which the launch is asked. A launch that deals strips sees to it.
+ * Rule 4: each program has a neighbour: the grid's first side is even, which the launch is asked. Then blocks that run
+ *         programs in turn have as many as their neighbours, and as many strips. A launch that deals strips sees to it.
  *         Where the side is odd, the launch adds a spare block, which does what the last program does but for all
  *         that anybody could see:
  *
@@ -64,6 +66,16 @@ typedef struct Pairs {
 
 /* ---- which tiles ------------------------------------------------------------------------- */
 
+/* Is v the number of a program along axis 0, or of the block, whose neighbour has another one? */
+static bool
+is_program(const Val *v)
+{
+    const Op *o = v->def;
+    return o ? o->op == OP_BLOCK_ID ||
+                   (o->op == OP_PROGRAM_ID && !ir_attr(o, ATTR_AXIS))
+             : is_programs_number(v);
+}
+
 typedef struct Slice {
     Map seen[2]; /* by is_quotient */
     int n;
@@ -77,15 +89,14 @@ need_quotients(Slice *s, const Val *v, bool is_quotient)
 {
     const Op *o = v->def;
     if (!o) {
-        s->is_bad |= v->block->owner != NULL;
+        s->is_bad |= v->block->owner && !(is_program(v) && is_quotient);
         return;
     }
     if (s->is_bad || map_get(&s->seen[is_quotient], o, 0))
         return;
     map_put(&s->seen[is_quotient], o, 0, (void *)o);
-    bool is_number = o->op == OP_PROGRAM_ID && !ir_attr(o, ATTR_AXIS);
-    s->is_bad = (is_number && !is_quotient) || o->n_regions || !op_has(o, OPF_PURE) ||
-                ++s->n > MAX_STEPS;
+    s->is_bad = (is_program(v) && !is_quotient) || o->n_regions ||
+                !op_has(o, OPF_PURE) || ++s->n > MAX_STEPS;
     for (int i = 0; i < o->n_args; i++)
         need_quotients(s, arg(o, i),
                        is_quotient || (!i && (o->op == OP_DIV || o->op == OP_SHR)));
@@ -124,9 +135,7 @@ static bool
 can_halve(const Op *load)
 {
     const Op *map = arg(load, 0)->def;
-    const Use *u = result(map, 0)->uses;
-    return u && !u->next && /* nobody else wants boxes of its size */
-           box_side(ir_attr(map, ATTR_BOX), dim_of_lines(load)) >= 2 * PERIOD;
+    return box_side(ir_attr(map, ATTR_BOX), dim_of_lines(load)) >= 2 * PERIOD;
 }
 
 static bool
@@ -135,7 +144,8 @@ can_share(const Pairs *p, const Tile *t)
     const Op *o = t->load[0];
     bool ok = t->n % 2 == 0 || can_halve(o);
     for (int i = 4; ok && i < o->n_args; i++)
-        ok = ir_all_strips(p->f) || may_be_same(p, arg(o, i));
+        ok = (ir_all_strips(p->f) && ir_blocks(p->f) != BLOCKS_IN_TURN) ||
+             may_be_same(p, arg(o, i));
     return ok;
 }
 
@@ -203,12 +213,12 @@ static Val *
 compute(Build *b, Val *v, bool is_peer, Map *copy)
 {
     Op *o = v->def;
-    if (!o || map_get(copy, v, 0))
-        return o ? map_get(copy, v, 0) : v;
-    for (int i = 0; i < o->n_args; i++)
+    if (map_get(copy, v, 0) || (!o && !is_programs_number(v)))
+        return o || is_programs_number(v) ? map_get(copy, v, 0) : v;
+    for (int i = 0; o && i < o->n_args; i++)
         compute(b, arg(o, i), is_peer, copy);
-    Val *n = result(ir_clone(b, o, copy), v->index);
-    if (is_peer && o->op == OP_PROGRAM_ID && !ir_attr(o, ATTR_AXIS)) {
+    Val *n = o ? result(ir_clone(b, o, copy), v->index) : v;
+    if (is_peer && is_program(v)) {
         n = ir_bin(b, OP_XOR, n, ir_const_int(b, n->type, 1));
         map_put(copy, v, 0, n);
     }
@@ -237,7 +247,8 @@ want_same(Build *b, const Tile *t)
 static Val *
 block_number(Build *b)
 {
-    return ir_op1(b, OP_PROGRAM_ID, 0, NULL, ty_scalar(b->f->c, E_I32));
+    OpCode op = ir_blocks(b->f) == BLOCKS_IN_TURN ? OP_BLOCK_ID : OP_PROGRAM_ID;
+    return ir_op1(b, op, 0, NULL, ty_scalar(b->f->c, E_I32));
 }
 
 /* Is this program the second of its pair? */
@@ -253,6 +264,12 @@ static void
 halve(Tile *t)
 {
     Op *load = t->load[0], *map = arg(load, 0)->def;
+    Map none = {.a = map->block->func->c->arena};
+    if (result(map, 0)->uses->next) { /* others want boxes of its size */
+        Build behind = ir_behind(map);
+        map = ir_clone(&behind, map, &none);
+        ir_set_arg(load, 0, result(map, 0));
+    }
     int d = dim_of_lines(load), bytes = elem_info[arg(map, 0)->type->elem].bytes;
     int64_t box = ir_attr(map, ATTR_BOX);
     int half = box_side(box, d) / 2;
@@ -260,9 +277,9 @@ halve(Tile *t)
     for (int i = 0; i < map->n_args / 2; i++)
         bytes *= box_side(ir_attr(map, ATTR_BOX), i);
     Build b = ir_behind(load);
-    Map none = {.a = b.f->c->arena};
     Val *row = arg(load, 4 + d);
     row = ir_bin(&b, OP_ADD, row, ir_const_int(&b, row->type, half));
+    none = (Map){.a = b.f->c->arena};
     Op *second = ir_clone(&b, load, &none);
     ir_set_arg(second, 4 + d, row);
     ir_set_attr(second, ATTR_START, ir_attr(load, ATTR_START) + bytes);
@@ -292,15 +309,25 @@ bring_half(Build *b, const Tile *t, Val *second)
     }
 }
 
+/* Does block b stand for a program: the filler, one in its turn, or a strip behind those? */
+static bool
+is_of_program(const Pairs *p, const Block *b)
+{
+    const Op *o = b->owner;
+    return b == p->filler ||
+           (o->block == p->filler && (o->op == OP_IF || op_is_programs_loop(o)));
+}
+
 static void
 share(Pairs *p, Tile *t)
 {
     Op *outer = t->load[0];
-    while (outer->block != p->filler)
+    while (!is_of_program(p, outer->block))
         outer = outer->block->owner;
     if (t->n % 2)
         halve(t);
-    Build b = {.f = p->f, .block = p->filler, .before = outer, .loc = t->load[0]->loc};
+    Build b = {
+        .f = p->f, .block = outer->block, .before = outer, .loc = t->load[0]->loc};
     Val *same = want_same(&b, t), *second = is_second(&b);
     Op *last = t->load[t->n - 1];
     Build at = {.f = p->f, .block = last->block, .before = last->next, .loc = b.loc};
@@ -361,14 +388,16 @@ pair(Func *f, const Op *roles)
     size_t n = 0;
     const char *asked = option_text(f->c->option_texts, "multicast=", &n);
     Pairs p = {.f = f, .filler = roles->regions[1], .pair = 1};
-    if ((n && asked[0] == '0') || ir_blocks(f) == BLOCKS_IN_TURN ||
-        f->c->opt.launch_cooperative_grid)
+    bool in_turn = ir_blocks(f) == BLOCKS_IN_TURN;
+    if ((n && asked[0] == '0') || f->c->opt.launch_cooperative_grid ||
+        (in_turn && !has_one_product(roles->regions[0])))
         return;
     find_tiles(&p, p.filler);
     if (!p.tile.n || p.differs || (!n && !pays(&p, roles->regions[0])) ||
-        !all_have_neighbours(f, roles->regions[0]))
+        (in_turn ? !hopper_grid_is(f, GRID_EVEN)
+                 : !all_have_neighbours(f, roles->regions[0])))
         return;
-    if (!ir_all_strips(f) && !hopper_grid_is(f, GRID_EVEN))
+    if (!in_turn && !ir_all_strips(f) && !hopper_grid_is(f, GRID_EVEN))
         make_spare(&p, roles->regions[0]);
     for (int i = 0; i < p.tile.n; i++) {
         ir_report(f, p.tile.at[i]->load[0]->loc, "tile",
