@@ -248,7 +248,7 @@ TileForm tile_form(const Op *o);
 int64_t tile_form_box(const TileForm *t); /* ATTR_BOX */
 /* Where box i begins in the block: an index for each dim of the tensor. */
 void tile_form_at(const TileForm *t, int i, int32_t *at);
-/* How a MAP_STORE beside warps that bring tiles goes through its stage, which is its own: piece by
+/* How a MAP_STORE beside warps that bring tiles goes through its stage: piece by
  * piece, so that one is written while the other is sent. */
 typedef struct StoreStage {
     int pieces, boxes; /* of the block; of a piece */
@@ -257,6 +257,19 @@ typedef struct StoreStage {
     int64_t bytes;
 } StoreStage;
 StoreStage store_stage(const Op *store);
+/* Stores whose pieces the same threads send share a stage, in which none begins where the one before may still be on
+ * its way:
+ *
+ *     held 2    | pieces 0, 2, .. | pieces 1, 3, .. |
+ *     held 1                      | the only piece        |
+ *
+ * A store sends its last piece when all others have been read, and one of held 1 begins to write then, too
+ * (codegen/simt/tensor.c). So between stores all that is on its way lies behind the middle. */
+typedef struct SharedStage {
+    int64_t bytes, at; /* of all; where the store's places begin */
+} SharedStage;
+SharedStage shared_stage(const Op *store);
+bool share_stage(const Op *a, const Op *b);
 /* Is it such a MAP_STORE; would it be one in roles? */
 bool has_stage(const Op *o);
 bool may_have_stage(const Op *o);

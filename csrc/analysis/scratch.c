@@ -182,7 +182,7 @@ want_tile(const Op *o, Scratch *w)
     const Type *t = o->n_results ? result(o, 0)->type : arg(o, o->n_args - 1)->type;
     if (ir_store_stage(o))
         return;
-    w->bytes = has_stage(o) ? store_stage(o).bytes : ty_numel(t) * ty_bytes(t);
+    w->bytes = has_stage(o) ? shared_stage(o).bytes : ty_numel(t) * ty_bytes(t);
     w->align = SHARED_ALIGN;
     w->meets = o->op == OP_MAP_LOAD;
     w->waits = w->meets ? 0 : WAIT_WRITTEN;

@@ -174,6 +174,44 @@ has_stage(const Op *o)
     return false;
 }
 
+static int64_t
+piece_bytes(const StoreStage *g)
+{
+    return g->bytes / g->held;
+}
+
+bool
+share_stage(const Op *a, const Op *b)
+{
+    if (a == b)
+        return true;
+    if (!may_have_stage(a) || !may_have_stage(b))
+        return false;
+    StoreStage g = store_stage(a), h = store_stage(b);
+    int64_t piece = piece_bytes(&g), other = piece_bytes(&h);
+    return g.groups == h.groups && (g.groups == 1 || piece == other) &&
+           piece % SHARED_ALIGN == 0 && other % SHARED_ALIGN == 0;
+}
+
+SharedStage
+shared_stage(const Op *store)
+{
+    StoreStage own = store_stage(store);
+    int64_t middle = 0, most = 0;
+    EACH_OP(o, store->block->func->body) {
+        if (!share_stage(o, store))
+            continue;
+        StoreStage g = store_stage(o);
+        int64_t piece = piece_bytes(&g);
+        middle = MAX(middle, g.held > 1 ? piece : 0);
+        most = MAX(most, piece);
+    }
+    return (SharedStage){
+        .bytes = middle + most,
+        .at = middle - (own.held > 1 ? piece_bytes(&own) : 0),
+    };
+}
+
 /* ---- who else is there ------------------------------------------------------------------ */
 
 typedef struct Others {

@@ -5,8 +5,8 @@
  *     store    all write their elements, and fence;  barrier;  one thread sends the boxes, and
  *              waits until they have been read
  *
- * Beside warps that bring tiles a store has a stage of its own (store_stage), so nobody waits behind
- * it: it writes a piece while the one before is being sent, and waits for a place in the stage
+ * Beside warps that bring tiles stores share a stage (shared_stage), so nobody waits behind
+ * one: it writes a piece while the one before is being sent, and waits for a place in the stage
  * where it wants it. Two warpgroups that write boxes of their own send them, too, and do not wait for
  * each other. All have been read when the team's code ends (sim_end_stages).
  *
@@ -252,6 +252,8 @@ sim_map_store(Sim *s, const Op *o)
                                             .boxes = k.form.n_boxes,
                                             .held = 1,
                                             .groups = 1};
+    if (is_staged)
+        k.at += (int)shared_stage(o).at;
     for (int i = 0; i < g.pieces; i++)
         store_piece(s, o, &k, &g, is_staged, i);
 }

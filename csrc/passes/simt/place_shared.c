@@ -83,12 +83,27 @@ find_place(const SharedWalk *w, const InUse *u, int size, int align)
     return fits ? fresh : least;
 }
 
+/* The place of a store whose stage o shares. */
+static const SharedPlace *
+place_of_stage(const Func *f, const Op *o)
+{
+    EACH_OP(p, f->body)
+        if (p != o && p->place && has_stage(p) && share_stage(p, o))
+            return p->place;
+    return NULL;
+}
+
 static void
 place_op(SharedWalk *w, Op *o, const InUse *u)
 {
     Placing *p = w->data;
     if (o->place) { /* the text's */
         p->end = MAX(p->end, o->place->at + o->place->bytes);
+        return;
+    }
+    const SharedPlace *stage = has_stage(o) ? place_of_stage(w->f, o) : NULL;
+    if (stage) {
+        ir_place(o, stage->at, stage->bytes);
         return;
     }
     Scratch k = scratch_of(w->f, o, room(w, u));

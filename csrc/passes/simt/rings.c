@@ -324,14 +324,27 @@ deal_rings(Rings *w)
     }
 }
 
+/* Does a store in front of o share its stage? */
+static bool
+has_stage_already(const Op *o)
+{
+    EACH_OP(p, o->block->func->body) {
+        if (p == o)
+            break;
+        if (may_have_stage(p) && share_stage(p, o))
+            return true;
+    }
+    return false;
+}
+
 /* What stores have for themselves. */
 static int64_t
 stage_bytes(const Func *f)
 {
     int64_t sum = 0;
     EACH_OP(o, f->body)
-        if (may_have_stage(o))
-            sum += store_stage(o).bytes;
+        if (may_have_stage(o) && !has_stage_already(o))
+            sum += shared_stage(o).bytes;
     return sum;
 }
 

@@ -12,8 +12,8 @@
  * Rule 2: a shared_alloc or ring_alloc is live from where it stands to the op that uses it
  *         last, in the same block (a loop counts as one op). What is in it is in order by explicit barriers;
  *         after the last use it counts as still being read.
- * Rule 3: copies send the stage of a store while the threads go on, so it is the store's from the
- *         beginning of its roles to their end.
+ * Rule 3: copies send the stage of stores while the threads go on, so it is theirs from the
+ *         beginning of their roles to the end.
  */
 #include "passes/simt/shared.h"
 
