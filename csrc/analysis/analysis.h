@@ -269,6 +269,9 @@ typedef struct SharedStage {
     int64_t bytes, at; /* of all; where the store's places begin */
 } SharedStage;
 SharedStage shared_stage(const Op *store);
+/* Do stores of its run of the block alone come between it and one that waits until all before are in memory, and
+ * none to the same elements? */
+bool is_behind_others(const Op *store);
 bool share_stage(const Op *a, const Op *b);
 /* Is it such a MAP_STORE; would it be one in roles? */
 bool has_stage(const Op *o);

@@ -119,6 +119,13 @@ boxes_at_a_time(const TileForm *t, const Layout *l)
     return t->n_boxes > 1 ? boxes : 0;
 }
 
+/* The argument that a copy's tensor begins at, or NULL. */
+static const Val *
+root_of_map(const Op *o)
+{
+    return pointer_root(o->block->func, arg(arg(o, 0)->def, 0));
+}
+
 /* Does nothing else in a program store to the tensor, and that at most once? Copies of two threads
  * are in no order. */
 static bool
@@ -126,9 +133,9 @@ stores_once(const Op *store)
 {
     if (ir_store_stage(store)) /* late_stores has seen to it */
         return true;
-    const Val *tensor = arg(arg(store, 0)->def, 0);
+    const Val *root = root_of_map(store);
     EACH_OP(o, store->block->func->body)
-        if (o->op == OP_MAP_STORE && o != store && arg(arg(o, 0)->def, 0) == tensor)
+        if (o->op == OP_MAP_STORE && o != store && (!root || root_of_map(o) == root))
             return false;
     for (const Op *o = store->block->owner; o; o = o->block->owner)
         if (o->op == OP_WHILE || (o->op == OP_FOR && !op_is_programs_loop(o)))
@@ -210,6 +217,84 @@ shared_stage(const Op *store)
         .bytes = middle + most,
         .at = middle - (own.held > 1 ? piece_bytes(&own) : 0),
     };
+}
+
+/* Is b at least `least` more or less than a, whatever they are? */
+static bool
+differ_by(const Val *a, const Val *b, int64_t least)
+{
+    int64_t more[2] = {0};
+    const Val *v[2] = {a, b};
+    for (int i = 0; i < 2; i++) {
+        const Op *o = v[i]->def;
+        int64_t n;
+        if (ir_const_as_int(v[i], &n))
+            more[i] = n, v[i] = NULL;
+        else if (o && o->op == OP_ADD && ir_const_as_int(arg(o, 1), &n))
+            more[i] = n, v[i] = arg(o, 0);
+        else if (o && o->op == OP_ADD && ir_const_as_int(arg(o, 0), &n))
+            more[i] = n, v[i] = arg(o, 1);
+    }
+    return v[0] == v[1] && MAX(more[0] - more[1], more[1] - more[0]) >= least;
+}
+
+/* Do two stores write different elements, in each run of their block? */
+static bool
+are_apart(const Op *a, const Op *b)
+{
+    const Val *root = root_of_map(a), *other = root_of_map(b);
+    if (root && other && root != other)
+        return true;
+    if (arg(a, 0) != arg(b, 0))
+        return false;
+    Window w = ir_tile(a), x = ir_tile(b);
+    TileForm form = tile_form(a);
+    for (int d = 0; d < w.rank; d++) {
+        int along = d - form.lead;
+        int64_t side = along < 0 ? 1
+                                 : MAX(tile_block(a)->shape[along],
+                                       tile_block(b)->shape[along]);
+        if (differ_by(w.offsets[d], x.offsets[d], side))
+            return true;
+    }
+    return false;
+}
+
+/* The `if` around a store, or the store. */
+static const Op *
+outermost(const Op *store)
+{
+    const Op *owner = store->block->owner;
+    return owner && owner->op == OP_IF && owner->n_regions == 1 ? owner : store;
+}
+
+/* The store that o is, or that an `if` holds and nothing else; NULL: it is none. */
+static const Op *
+store_at(const Op *o)
+{
+    const Op *first = o->op == OP_IF && o->n_regions == 1 ? o->regions[0]->first : o;
+    bool is_only = first == o || first->next == o->regions[0]->last;
+    return first->op == OP_MAP_STORE && is_only ? first : NULL;
+}
+
+bool
+is_behind_others(const Op *store)
+{
+    const Op *at = outermost(store), *first = NULL;
+    for (const Op *o = at->prev; o; o = o->prev) {
+        const Op *other = store_at(o);
+        if (!other && op_has(o, OPF_CONTROL))
+            break;
+        if (!other)
+            continue;
+        if (ir_store_stage(other) || !are_apart(other, store) ||
+            store_stage(other).groups != store_stage(store).groups)
+            return false;
+        first = o;
+    }
+    if (!first || (at != store && !store_at(at)))
+        return false;
+    return first->op != OP_IF || (at != store && arg(first, 0) == arg(at, 0));
 }
 
 /* ---- who else is there ------------------------------------------------------------------ */

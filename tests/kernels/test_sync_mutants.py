@@ -122,6 +122,26 @@ def two_products(
 
 
 @tegula.jit
+def halves_in_turn(
+    a_ptr, b_ptr, e_ptr, c_ptr, M, N, K,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
+    """Three stores share a stage: two halves in two pieces each, and a sum in one."""
+    a = tl.make_tensor_descriptor(a_ptr, [M, K], [K, 1], [BM, BK])
+    b = tl.make_tensor_descriptor(b_ptr, [N, K], [K, 1], [BN, BK])
+    e = tl.make_tensor_descriptor(e_ptr, [M, N // 2], [N // 2, 1], [BM, BN // 2])
+    c = tl.make_tensor_descriptor(c_ptr, [M, N], [N, 1], [BM, BN // 2])
+    for n in range(0, N, BN):
+        acc = tl.zeros((BM, BN), tl.float32)
+        for k in range(0, K, BK):
+            acc = tl.dot(a.load([0, k]), b.load([n, k]).T, acc)
+        x, y = tl.split(acc.reshape(BM, 2, BN // 2).permute(0, 2, 1))
+        c.store([0, n], x.to(tl.float16))
+        e.store([0, n // 2], ((x + y) / 64).to(tl.int8))
+        c.store([0, n + BN // 2], y.to(tl.float16))
+
+
+@tegula.jit
 def backward_in_turn(
     q_ptr, k_ptr, v_ptr, do_ptr, dq_ptr, N,
     BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr,
@@ -290,6 +310,33 @@ def gated(warps: int, **options: Any) -> Subject:
     )  # fmt: skip
 
 
+def halves(warps: int, **options: Any) -> Subject:
+    m, n, k = 16 * warps, 512, 320
+    a, b = whole(0, m, k), whole(1, n, k)
+    want = a.astype(np.float64) @ b.astype(np.float64).T
+    sums = (
+        (want.reshape(m, 2, 2, n // 4).sum(2) / 64).reshape(m, n // 2).astype(np.int8)
+    )
+    outs = [np.zeros((m, n // 2), np.int8), np.full((m, n), np.nan, np.float16)]
+    there = [simulated.put(x, TARGET) for x in (a, b, *outs)]
+
+    def launch(warm: bool = False, **more: Any) -> Any:
+        args = *there, m, n, k
+        options.update(BM=m, BN=256, BK=64, num_warps=warps)
+        if warm:
+            return halves_in_turn.warmup(*args, grid=(1,), **options, **more)
+        return halves_in_turn[(1,)](*args, **options, **more)
+
+    def is_right() -> bool:
+        e, c = (x.numpy() for x in there[-2:])
+        return np.array_equal(e, sums) and np.array_equal(c, want.astype(np.float16))
+
+    s = Subject(launch, there[-2:], is_right)
+    stages = set(re.findall(r"map_store .*(shared\(at=\d+)", s.compiled.asm["simt"]))
+    assert len(stages) == 1
+    return s
+
+
 def backward(warps: int, **options: Any) -> Subject:
     m, n, d = 16 * warps, 256, 32
     q, k, v, do = (whole(i, n, d) for i in range(4))
@@ -352,6 +399,8 @@ SUBJECTS: dict[str, Callable[[], Subject]] = {
     "matmul in turn, two groups": lambda: in_turn(8, 11, 3, 2, hopper="3,3"),
     "two products, one group": lambda: gated(4, hopper="3,2"),
     "two products, two groups": lambda: gated(8, hopper="3,2"),
+    "halves in turn, one group": lambda: halves(4, hopper="3,3"),
+    "halves in turn, two groups": lambda: halves(8, hopper="3,3"),
     "backward, one group": lambda: backward(4, hopper="3,3"),
     "backward, two groups": lambda: backward(8, hopper="3,3"),
     "weights of bytes, two groups": lambda: by_bytes(8, hopper="3,3"),
@@ -427,6 +476,11 @@ EQUIVALENT = [
     (
         "two products", r"removed: wgmma\.fence.* #2$",
         "Nothing uses the second product's registers behind the fence of the first.",
+    ),
+    (
+        "halves", r"removed: cp\.async\.bulk\.commit_group.* #1$|"
+        r"(removed|one more pending): cp\.async\.bulk\.wait_group\.read 0.* #1$",
+        "The store behind waits for all pieces before it writes its own.",
     ),
     (
         "two products", r"(removed|one more pending): cp\.async\.bulk\.wait_group 0",

@@ -13,7 +13,8 @@
  * The mbarrier is one for the function, since all its threads are at the same op. Who arrives
  * gets a token of the phase it arrived in, so no loop has to count phases.
  *
- * Rule 1: a store waits for the stores before it: copies of one thread are in no order.
+ * Rule 1: a store waits until the stores before it are in memory, as copies of one thread are in no order: but for those
+ *         to other elements (is_behind_others).
  */
 #include "codegen/simt/simt.h"
 
@@ -145,13 +146,12 @@ sim_map_load(Sim *s, const Op *o)
     sim_read_slot(s, o, k.form.smem, ll_i32(l, k.at));
 }
 
-/* One thread waits for what it has sent: until all of it is in memory (the first piece of a store:
- * rule 1), or has been read. */
+/* One thread waits for what it has sent: until all of it is in memory (rule 1), or has been read. */
 static void
-wait_for_sent(Sim *s, bool is_first, int groups)
+wait_for_sent(Sim *s, bool is_in_memory, int groups)
 {
     LLVMBasicBlockRef all = begin_alone(s, elected_of(s, groups));
-    s->m->tensor_wait(s->l, !is_first);
+    s->m->tensor_wait(s->l, !is_in_memory);
     ll_jump(s->l, all);
 }
 
@@ -199,8 +199,9 @@ store_piece(Sim *s, const Op *o, const Boxes *k, const StoreStage *g, bool is_st
             int i)
 {
     int bytes = g->boxes * k->form.box_bytes;
+    bool is_in_order = i == 0 && !is_behind_others(o);
     if (is_staged && g->held == 1) {
-        wait_for_sent(s, i == 0, g->groups);
+        wait_for_sent(s, is_in_order, g->groups);
         meet(s, o, g->groups);
     }
     Lv to = ll_i32(s->l, k->at + i % g->held * bytes);
@@ -208,7 +209,7 @@ store_piece(Sim *s, const Op *o, const Boxes *k, const StoreStage *g, bool is_st
                    (SlotPart){i * bytes, bytes, false}, o->loc);
     s->m->fence_async(s->l);
     if (g->held > 1)
-        wait_for_sent(s, i == 0, g->groups);
+        wait_for_sent(s, is_in_order, g->groups);
     meet(s, o, g->groups);
     LLVMBasicBlockRef all = begin_alone(s, elected_of(s, g->groups));
     if (!is_staged)
