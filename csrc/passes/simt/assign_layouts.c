@@ -206,7 +206,7 @@ runs_ahead(Assign *s, const Op *o)
 {
     enum { MIN_BITS = 16 };
     const Op *loop = o->block->owner;
-    if (s->c->opt.target.sm < 80 || !loop || loop->op != OP_FOR ||
+    if (s->c->opt.target.sm < 80 || !s->dot || !loop || loop->op != OP_FOR ||
         o->block != s->dot->block || ir_attr(o, ATTR_VOLATILE))
         return false;
     int64_t asked = ir_attr(loop, ATTR_STAGES);
@@ -227,8 +227,19 @@ is_copied(Assign *s, const Op *o)
     return runs_ahead(s, o) && ty_bits(t) / 8 << run >= MIN_COPY;
 }
 
-/* Is v, an operand of a product that is wanted in l, computed of copies that nobody else reads? Each thread then reads and computes
- * what it multiplies. As the loads lie it would read 16 bytes, write 16, wait for the others and read 16. */
+/* Does a copy bring it to shared memory, where words of l lie together? Threads then read it in l. */
+static bool
+is_brought(const Op *o, const Layout *l)
+{
+    enum { WORD = 4 };
+    int bit[MAX_BITS];
+    const Type *t = o->n_results ? result(o, 0)->type : NULL;
+    return o->op == OP_MAP_LOAD &&
+           ty_bits(t) / 8 << layout_run(l, t->rank - 1, MAX_BITS, bit) >= WORD;
+}
+
+/* Is v, which is wanted in l, computed of copies that nobody else reads? Each thread then reads and computes
+ * what it needs. As the loads lie it would read 16 bytes, write 16, wait for the others and read 16. */
 static bool
 is_of_copies(Assign *s, const Val *v, const Layout *l, int *budget, bool *is_any)
 {
@@ -244,9 +255,10 @@ is_of_copies(Assign *s, const Val *v, const Layout *l, int *budget, bool *is_any
         return true;
     if (!ir_has_one_use(v))
         return false;
-    if (o->op == OP_LOAD)
-        return is_copied(s, o) && (*is_any = true);
-    if (!is_simple(o) || (*budget -= wishes_weight(o)) < 0)
+    if (o->op == OP_LOAD || o->op == OP_MAP_LOAD)
+        return (o->op == OP_LOAD ? is_copied(s, o) : is_brought(o, l)) &&
+               (*is_any = true);
+    if (!is_simple(o) || (!would_move(s, v, l) && (*budget -= wishes_weight(o)) < 0))
         return false;
     for (int i = 0; i < o->n_args; i++)
         if (!is_of_copies(s, arg(o, i), l, budget, is_any))
@@ -277,8 +289,7 @@ is_made_where_wanted(Assign *s, const Val *v, const Layout *l)
     for (int i = 0; i < l->n[IN_WARP]; i++)
         if (!l->basis[IN_WARP][i])
             budget /= 4;
-    return s->dot && v->def->op != OP_LOAD && is_of_copies(s, v, l, &budget, &is_any) &&
-           is_any;
+    return v->def->op != OP_LOAD && is_of_copies(s, v, l, &budget, &is_any) && is_any;
 }
 
 /* Is it less work to do v's definition again in layout l than to move v? Where the
