@@ -273,6 +273,10 @@ SharedStage shared_stage(const Op *store);
  * none to the same elements? */
 bool is_behind_others(const Op *store);
 bool share_stage(const Op *a, const Op *b);
+/* May a MAP_LOAD work where stores have their stage? Not where a loop does it again and again between them. */
+bool may_lie_in_stage(const Op *o);
+/* Does it? Then stores of so many groups may still send what is there; 0: it does not. */
+int sent_from_place(const Op *load);
 /* Is it such a MAP_STORE; would it be one in roles? */
 bool has_stage(const Op *o);
 bool may_have_stage(const Op *o);

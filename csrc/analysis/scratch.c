@@ -185,7 +185,7 @@ want_tile(const Op *o, Scratch *w)
     w->bytes = has_stage(o) ? shared_stage(o).bytes : ty_numel(t) * ty_bytes(t);
     w->align = SHARED_ALIGN;
     w->meets = o->op == OP_MAP_LOAD;
-    w->waits = w->meets ? 0 : WAIT_WRITTEN;
+    w->waits = !w->meets ? WAIT_WRITTEN : sent_from_place(o) ? WAIT_FREE : 0;
 }
 
 /* ---- the question ---------------------------------------------------------------------------- */

@@ -219,6 +219,41 @@ shared_stage(const Op *store)
     };
 }
 
+/* Does it send pieces of a stage, in roles or before there are any? */
+static bool
+sends_pieces(const Op *o)
+{
+    return o->op == OP_MAP_STORE && (ir_store_stage(o) || may_have_stage(o));
+}
+
+bool
+may_lie_in_stage(const Op *o)
+{
+    const Op *loop = o->block->owner;
+    while (loop && loop->op != OP_FOR && loop->op != OP_WHILE)
+        loop = loop->block->owner;
+    EACH_OP(p, o->block->func->body)
+        if (o->op == OP_MAP_LOAD && sends_pieces(p) &&
+            (!loop || ir_encloses(loop->regions[0], p->block)))
+            return true;
+    return false;
+}
+
+int
+sent_from_place(const Op *load)
+{
+    const SharedPlace *k = load->place;
+    EACH_OP(o, load->block->func->body) {
+        const Val *stage = ir_store_stage(o);
+        const SharedPlace *own = stage          ? stage->def->place
+                                 : has_stage(o) ? o->place
+                                                : NULL;
+        if (k && own && k->at < own->at + own->bytes && own->at < k->at + k->bytes)
+            return store_stage(o).groups;
+    }
+    return 0;
+}
+
 /* Is b at least `least` more or less than a, whatever they are? */
 static bool
 differ_by(const Val *a, const Val *b, int64_t least)

@@ -123,12 +123,14 @@ def two_products(
 
 @tegula.jit
 def halves_in_turn(
-    a_ptr, b_ptr, e_ptr, c_ptr, M, N, K,
+    a_ptr, b_ptr, r_ptr, e_ptr, c_ptr, M, N, K,
     BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
-    """Three stores share a stage: two halves in two pieces each, and a sum in one."""
+    """Three stores share a stage: two halves in two pieces each, and a sum in one. The
+    load of what is added to the second half works in it, too."""
     a = tl.make_tensor_descriptor(a_ptr, [M, K], [K, 1], [BM, BK])
     b = tl.make_tensor_descriptor(b_ptr, [N, K], [K, 1], [BN, BK])
+    r = tl.make_tensor_descriptor(r_ptr, [M, N], [N, 1], [BM, BN // 2])
     e = tl.make_tensor_descriptor(e_ptr, [M, N // 2], [N // 2, 1], [BM, BN // 2])
     c = tl.make_tensor_descriptor(c_ptr, [M, N], [N, 1], [BM, BN // 2])
     for n in range(0, N, BN):
@@ -138,7 +140,25 @@ def halves_in_turn(
         x, y = tl.split(acc.reshape(BM, 2, BN // 2).permute(0, 2, 1))
         c.store([0, n], x.to(tl.float16))
         e.store([0, n // 2], ((x + y) / 64).to(tl.int8))
+        y += r.load([0, n + BN // 2])
         c.store([0, n + BN // 2], y.to(tl.float16))
+
+
+@tegula.jit
+def added(
+    a_ptr, b_ptr, r_ptr, c_ptr, M, N, K,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
+    """a @ b.T + r, whose load works where pieces of the program before are sent from."""
+    m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
+    a = tl.make_tensor_descriptor(a_ptr, [M, K], [K, 1], [BM, BK])
+    b = tl.make_tensor_descriptor(b_ptr, [N, K], [K, 1], [BN, BK])
+    r = tl.make_tensor_descriptor(r_ptr, [M, N], [N, 1], [BM, BN])
+    c = tl.make_tensor_descriptor(c_ptr, [M, N], [N, 1], [BM, BN])
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        acc = tl.dot(a.load([m, k]), b.load([n, k]).T, acc)
+    c.store([m, n], (acc + r.load([m, n])).to(tl.float16))
 
 
 @tegula.jit
@@ -312,13 +332,12 @@ def gated(warps: int, **options: Any) -> Subject:
 
 def halves(warps: int, **options: Any) -> Subject:
     m, n, k = 16 * warps, 512, 320
-    a, b = whole(0, m, k), whole(1, n, k)
-    want = a.astype(np.float64) @ b.astype(np.float64).T
-    sums = (
-        (want.reshape(m, 2, 2, n // 4).sum(2) / 64).reshape(m, n // 2).astype(np.int8)
-    )
+    a, b, r = whole(0, m, k), whole(1, n, k), whole(2, m, n)
+    want = (a.astype(np.float64) @ b.astype(np.float64).T).reshape(m, 2, 2, n // 4)
+    sums = (want.sum(2) / 64).reshape(m, n // 2).astype(np.int8)
+    want = (want + r.reshape(want.shape) * [[0], [1]]).reshape(m, n)
     outs = [np.zeros((m, n // 2), np.int8), np.full((m, n), np.nan, np.float16)]
-    there = [simulated.put(x, TARGET) for x in (a, b, *outs)]
+    there = [simulated.put(x, TARGET) for x in (a, b, r, *outs)]
 
     def launch(warm: bool = False, **more: Any) -> Any:
         args = *there, m, n, k
@@ -332,8 +351,9 @@ def halves(warps: int, **options: Any) -> Subject:
         return np.array_equal(e, sums) and np.array_equal(c, want.astype(np.float16))
 
     s = Subject(launch, there[-2:], is_right)
-    stages = set(re.findall(r"map_store .*(shared\(at=\d+)", s.compiled.asm["simt"]))
-    assert len(stages) == 1
+    text = s.compiled.asm["simt"]
+    places = re.findall(r"map_(?:load|store) .*shared\(at=(\d+)", text)
+    assert len(places) == 4 and len(set(places)) == 1
     return s
 
 
@@ -376,6 +396,18 @@ def in_turn(warps: int, x: int, y: int, n_k: int, **options: Any) -> Subject:
     )  # fmt: skip
 
 
+def added_in_turn(warps: int, x: int, y: int, **options: Any) -> Subject:
+    bm, bn, k = 16 * warps, 128, 192
+    m, n = x * bm, y * bn
+    a, b, r = whole(0, m, k), whole(1, n, k), whole(2, m, n)
+    want = (a.astype(np.float64) @ b.astype(np.float64).T + r).astype(np.float16)
+    out = np.full((m, n), np.nan, np.float16)
+    return subject(
+        added, (x, y), [a, b, r, out], want, m, n, k, BM=bm, BN=bn, BK=64,
+        num_warps=warps, persistent="1", **options,
+    )  # fmt: skip
+
+
 def by_pairs(warps: int, bn: int, turned: bool, **options: Any) -> Subject:
     """Neighbouring programs bring a tile of B each for both, but for the second pair, whose
     programs want two."""
@@ -397,6 +429,8 @@ SUBJECTS: dict[str, Callable[[], Subject]] = {
     "matmul of bytes, two groups": lambda: matmul_of_bytes(8, hopper="3,2"),
     "matmul in turn, one group": lambda: in_turn(4, 9, 2, 2, hopper="3,2"),
     "matmul in turn, two groups": lambda: in_turn(8, 11, 3, 2, hopper="3,3"),
+    "sum in turn, one group": lambda: added_in_turn(4, 9, 2, hopper="3,3"),
+    "sum in turn, two groups": lambda: added_in_turn(8, 6, 3, hopper="3,3"),
     "two products, one group": lambda: gated(4, hopper="3,2"),
     "two products, two groups": lambda: gated(8, hopper="3,2"),
     "halves in turn, one group": lambda: halves(4, hopper="3,3"),
@@ -419,8 +453,13 @@ SUBJECTS: dict[str, Callable[[], Subject]] = {
 }
 
 # Its first iteration stands alone and begins at slot 0: it is changed in what the other
-# subjects do not have.
-ONLY = {"attention, rotated": "arrival bytes"}
+# subjects do not have. Sums have the waits of products in turn, and their load has one that
+# is for what several of those are for.
+ONLY = {
+    "attention, rotated": "arrival bytes",
+    "sum in turn, one group": "arrival bytes slot phase",
+    "sum in turn, two groups": "arrival bytes slot phase",
+}
 
 # Of which kernel, what is changed: why no order of the warps and no result could tell.
 # "#2": the second line of the PTX that has the instruction.
@@ -478,9 +517,19 @@ EQUIVALENT = [
         "Nothing uses the second product's registers behind the fence of the first.",
     ),
     (
+        "halves", r"removed: bar\.sync 0;.* #1$",
+        "The barrier behind the mbarriers of rings follows.",
+    ),
+    (
         "halves", r"removed: cp\.async\.bulk\.commit_group.* #1$|"
-        r"(removed|one more pending): cp\.async\.bulk\.wait_group\.read 0.* #1$",
-        "The store behind waits for all pieces before it writes its own.",
+        r"(removed|one more pending): cp\.async\.bulk\.wait_group\.read 0.* #[14]$",
+        "The store behind waits for all pieces before it writes its own, and the load in "
+        "front has waited for all.",
+    ),
+    (
+        "halves", r"removed: (fence\.proxy.* #[45]|bar\.sync 1, .* #[78])$",
+        "Each piece is fenced, and all threads have met, before it is sent, and each "
+        "thread writes the second half where it has read.",
     ),
     (
         "two products", r"(removed|one more pending): cp\.async\.bulk\.wait_group 0",

@@ -126,10 +126,22 @@ box_at(Sim *s, const Boxes *k, int i, Lv *coords)
     return ll_i32(l, k->at + i * k->form.box_bytes);
 }
 
+/* One thread waits for what it has sent: until all of it is in memory (rule 1), or has been read. */
+static void
+wait_for_sent(Sim *s, bool is_in_memory, int groups)
+{
+    LLVMBasicBlockRef all = begin_alone(s, elected_of(s, groups));
+    s->m->tensor_wait(s->l, !is_in_memory);
+    ll_jump(s->l, all);
+}
+
 void
 sim_map_load(Sim *s, const Op *o)
 {
     Ll *l = s->l;
+    int groups = sent_from_place(o); /* what is there is sent first */
+    if (groups)
+        wait_for_sent(s, false, groups);
     Boxes k = boxes_of(s, o);
     Lv coords[MAX_TMAP_RANK], is_one = elected(s), bar = ll_i32(l, o->place->mbar);
     int bytes = k.form.n_boxes * k.form.box_bytes;
@@ -144,15 +156,6 @@ sim_map_load(Sim *s, const Op *o)
     ll_jump(s->l, all);
     s->m->mbar_await(l, bar, token);
     sim_read_slot(s, o, k.form.smem, ll_i32(l, k.at));
-}
-
-/* One thread waits for what it has sent: until all of it is in memory (rule 1), or has been read. */
-static void
-wait_for_sent(Sim *s, bool is_in_memory, int groups)
-{
-    LLVMBasicBlockRef all = begin_alone(s, elected_of(s, groups));
-    s->m->tensor_wait(s->l, !is_in_memory);
-    ll_jump(s->l, all);
 }
 
 /* Box i in the first group, box i + 1 in the second. */

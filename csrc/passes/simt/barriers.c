@@ -33,9 +33,24 @@ wait_inside(SharedWalk *w, Op *o, const InUse *u)
         o->place->waits |= scratch_of(w->f, o, o->place->bytes).waits;
 }
 
+/* Behind a load that works in the stage of stores, and what is computed of it, as others may still read when one
+ * writes its next piece. */
+static void
+wait_behind(Op *load)
+{
+    Op *o = load->next;
+    while (!op_has(o, OPF_CONTROL | OPF_TERM | OPF_SCRATCH))
+        o = o->next;
+    Build b = ir_before(o);
+    ir_op(&b, OP_BARRIER, 0, NULL, 0, NULL);
+}
+
 void
 pass_barriers(Func *f)
 {
     SharedWalk w = {.f = f, .visit = wait_inside, .clash = wait_in_front};
     shared_walk(&w);
+    EACH_OP(o, f->body)
+        if (o->op == OP_MAP_LOAD && sent_from_place(o))
+            wait_behind(o);
 }

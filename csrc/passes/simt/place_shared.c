@@ -93,6 +93,23 @@ place_of_stage(const Func *f, const Op *o)
     return NULL;
 }
 
+static bool
+is_stage(const Op *alloc)
+{
+    const Use *u = alloc->op == OP_SHARED_ALLOC ? result(alloc, 0)->uses : NULL;
+    return alloc->op == OP_ROLES || (u && u->user->op == OP_MAP_STORE);
+}
+
+static BytesList
+without_stages(SharedWalk *w, const BytesList *live)
+{
+    BytesList r = {0};
+    for (int i = 0; i < live->n; i++)
+        if (!is_stage(live->at[i].alloc))
+            PUSH(w->f->c->arena, &r, live->at[i]);
+    return r;
+}
+
 static void
 place_op(SharedWalk *w, Op *o, const InUse *u)
 {
@@ -106,6 +123,9 @@ place_op(SharedWalk *w, Op *o, const InUse *u)
         ir_place(o, stage->at, stage->bytes);
         return;
     }
+    InUse others = *u;
+    if (may_lie_in_stage(o))
+        others.live = without_stages(w, &u->live), u = &others;
     Scratch k = scratch_of(w->f, o, room(w, u));
     if (!k.bytes)
         return;

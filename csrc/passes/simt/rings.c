@@ -337,14 +337,17 @@ has_stage_already(const Op *o)
     return false;
 }
 
-/* What stores have for themselves. */
+/* What stores have for themselves, and loads between them. */
 static int64_t
-stage_bytes(const Func *f)
+stage_bytes(Func *f)
 {
     int64_t sum = 0;
     EACH_OP(o, f->body)
         if (may_have_stage(o) && !has_stage_already(o))
             sum += shared_stage(o).bytes;
+    EACH_OP(o, f->body)
+        if (may_lie_in_stage(o) && !roles_bring(f, o))
+            sum = MAX(sum, scratch_of(f, o, 0).bytes);
     return sum;
 }
 
@@ -355,7 +358,8 @@ scratch_bytes(Func *f, const Block *b)
     enum { ROOM = 48 << 10 };
     int64_t most = 0;
     EACH_CONTROL_OP(o, b)
-        if (op_has(o, OPF_SCRATCH) && !may_have_stage(o) && !roles_bring(f, o))
+        if (op_has(o, OPF_SCRATCH) && !may_have_stage(o) && !may_lie_in_stage(o) &&
+            !roles_bring(f, o))
             most = MAX(most, scratch_of(f, o, ROOM).bytes);
     return most;
 }
