@@ -13,6 +13,8 @@
  *     x [128, 64]    n bit 0 register, 1 2 lanes, 3 4 5 registers
  *     reshape [128, 8, 4, 2] -> sums over axes 3 and 1 -> [128, 4]
  *
+ * What an unrolled loop adds up several times an iteration, t + s0 + s1, is one sum, of x0 + x1.
+ *
  * Rule 1: c reaches every part instead of the whole. What is the same for whole numbers is,
  *         for floats, a matter of rounding only as long as c is finite: an infinity would
  *         make 0 * inf of an empty part. So c is a constant, or e ** (a - max(a, b)).
@@ -20,7 +22,7 @@
  */
 #include "passes/simt/layouts.h"
 
-enum { MAX_GROUPS = 4 };
+enum { MAX_GROUPS = 4, MAX_MORE = 15 };
 
 /* Neighbouring bits of the axis that the same kind of thing tells apart. */
 typedef struct Group {
@@ -34,6 +36,8 @@ typedef struct Sum {
     Op *loop;
     int carried;            /* which value the loop carries */
     Op *add, *mul, *reduce; /* mul: NULL without a factor */
+    Op *more[MAX_MORE];     /* additions behind add, the last one first */
+    int n_more;
     Val *factor;
     int axis;
     Group group[MAX_GROUPS]; /* low bits first */
@@ -76,14 +80,56 @@ is_finite(const Val *c)
            (arg(max, 0) == arg(sub, 0) || arg(max, 1) == arg(sub, 0));
 }
 
+/* Is v a sum that add alone wants? */
+static bool
+is_own_sum(const Op *add, const Val *v)
+{
+    return v->def && is_sum(v->def) && ir_has_one_use(v) && v->def->block == add->block;
+}
+
+/* The sum that an addition behind another one adds. */
+static Op *
+sum_of_more(const Op *add)
+{
+    return arg(add, is_own_sum(add, arg(add, 0)) ? 0 : 1)->def;
+}
+
+/* From (t + s0) + s1 to t + s0. */
+static void
+find_more(Sum *s)
+{
+    for (int i = 0; i < 2 && s->n_more < MAX_MORE; i++) {
+        const Val *rest = arg(s->add, i);
+        if (!is_own_sum(s->add, arg(s->add, 1 - i)) || !rest->def ||
+            rest->def->op != OP_ADD || rest->def->block != s->add->block ||
+            !ir_has_one_use(rest))
+            continue;
+        s->more[s->n_more++] = s->add;
+        s->add = rest->def;
+        i = -1;
+    }
+}
+
+/* Are all of them along the same axis, of blocks that lie alike? */
+static bool
+are_alike(const Sum *s)
+{
+    for (int i = 0; i < s->n_more; i++) {
+        const Op *o = sum_of_more(s->more[i]);
+        if (arg(o, 0)->type != arg(s->reduce, 0)->type ||
+            ir_attr(o, ATTR_AXIS) != ir_attr(s->reduce, ATTR_AXIS))
+            return false;
+    }
+    return true;
+}
+
 /* total + s, or total * c + s, with arguments in any order. */
 static bool
 find_terms(Sum *s, const Val *total)
 {
     for (int i = 0; i < 2; i++) {
         Val *mine = arg(s->add, i), *other = arg(s->add, 1 - i);
-        if (!other->def || !is_sum(other->def) || !ir_has_one_use(other) ||
-            other->def->block != s->add->block)
+        if (!is_own_sum(s->add, other))
             continue;
         s->reduce = other->def;
         if (mine == total)
@@ -144,7 +190,10 @@ find_sum(Sum *s)
         !ir_is_const(arg(s->loop, s->carried + 3), &start) || start != 0)
         return false;
     s->add = next->def;
-    if (s->add->op != OP_ADD || s->add->block != body || !find_terms(s, total))
+    if (s->add->op != OP_ADD || s->add->block != body)
+        return false;
+    find_more(s);
+    if (!find_terms(s, total) || !are_alike(s))
         return false;
     s->axis = (int)ir_attr(s->reduce, ATTR_AXIS);
     return result(s->reduce, 0)->type == total->type && cut_axis(s);
@@ -271,8 +320,12 @@ rewrite(Sum *s)
     Block *body = loop->regions[0];
     Val *carried = body->args[s->carried + 1], *whole = loop->results[s->carried];
     const Layout *wanted = whole->type->layout;
-    Build b = {.f = s->f, .block = body, .before = s->add, .loc = s->reduce->loc};
-    Val *p = sum_groups(s, &b, apart(s, &b, arg(s->reduce, 0)), true);
+    Op *last = s->n_more ? s->more[0] : s->add;
+    Build b = {.f = s->f, .block = body, .before = last, .loc = s->reduce->loc};
+    Val *x = arg(s->reduce, 0);
+    for (int i = s->n_more; i--;)
+        x = ir_bin(&b, OP_ADD, x, arg(sum_of_more(s->more[i]), 0));
+    Val *p = sum_groups(s, &b, apart(s, &b, x), true);
     const Type *parts = p->type;
     carried->type = whole->type = parts;
     Val *sum = carried;
@@ -282,6 +335,11 @@ rewrite(Sum *s)
     }
     b.loc = s->add->loc;
     ir_set_arg(body->last, s->carried, ir_bin(&b, OP_ADD, sum, p));
+    for (int i = 0; i < s->n_more; i++) {
+        Op *o = sum_of_more(s->more[i]);
+        ir_erase(s->more[i]);
+        ir_erase(o);
+    }
     ir_erase(s->add);
     if (s->mul)
         ir_erase(s->mul);
