@@ -53,8 +53,7 @@ void facts_range(FactTable *t, const Val *v, int64_t *lo, int64_t *hi);
  * contiguity, alignment of the pointer and constancy of the mask; at most max_bytes. */
 int facts_access_log2(FactTable *t, const Op *access, int dim, int max_bytes);
 /* ... where the mask may also end inside of a vector: what is on is its first elements.
- * *e: the comparisons of which that is true, and of no others. Blocks of two dimensions and
- * more: that of one ends where an argument says, and a launch picks its variant by it. */
+ * *e: the comparisons of which that is true, and of no others. */
 enum { MAX_MASK_EDGES = 4, MASK_BUDGET = 64 };
 typedef struct MaskEdges {
     const Op
