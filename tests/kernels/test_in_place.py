@@ -31,6 +31,14 @@ def shift(x_ptr, by, B: tl.constexpr):
 
 
 @tegula.jit
+def step_by_step(x_ptr, y_ptr, n, width, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    for t in range(n):
+        x = tl.load(x_ptr + t * width + i)
+        tl.store(y_ptr + t * width + i, tl.exp(-x * x))
+
+
+@tegula.jit
 def transpose(x_ptr, B: tl.constexpr):
     i = tl.arange(0, B)
     x = tl.load(x_ptr + i[:, None] * B + i[None, :])
@@ -114,3 +122,16 @@ def test_rotary(half, device):
     d = device.put(x)
     rotary[(1,)](d, device.put(c), device.put(s), half, H=64, num_warps=1)
     np.testing.assert_allclose(device.get(d), want, atol=1e-6)
+
+
+@pytest.mark.parametrize("ahead", [0, 1], ids=["same", "ahead"])
+def test_what_a_loop_stores_it_loads_later(device, rng, ahead):
+    """Through two arguments: a later iteration sees what an earlier one has stored."""
+    b, n = 128, 5
+    x = rng.standard_normal((n + ahead, 2 * b)).astype(np.float32)
+    memory = device.put(x)
+    step_by_step[(2,)](memory[:n], memory[ahead:], n, 2 * b, B=b)
+    want = x.copy()
+    for t in range(n):
+        want[t + ahead] = np.exp(-want[t] * want[t])
+    np.testing.assert_allclose(device.get(memory), want, rtol=1e-5, atol=1e-6)

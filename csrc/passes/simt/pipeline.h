@@ -66,7 +66,8 @@ typedef struct Pipe {
     int64_t
         invariant; /* bytes of operands in shared memory that the loop does not change */
     int unit;      /* slots are counted in bytes of the largest, log2 */
-    bool is_async; /* has the chip copies that pass registers by? */
+    bool has_long_turns; /* computes for long in each iteration, without a product */
+    bool is_async;       /* has the chip copies that pass registers by? */
 } Pipe;
 
 /* Slots of each stream that is late, or that is not. */
@@ -118,6 +119,8 @@ Val *pipeline_iv_after(Build *b, const Op *loop, int64_t step, Val *iv, int stag
 
 /* pipeline_order.c: may the load of the loop's body be done iterations early? */
 bool pipeline_may_overtake(Func *f, const Op *loop, const Op *load);
+/* Does this launch give the loop its memory through another argument, too, to store there? */
+bool pipeline_may_meet(Func *f, const Op *loop, const Op *load);
 
 /* pipeline_steps.c: carries the first step of the loop's dot. false: it has none. */
 bool pipeline_steps(const Pipelined *p);

@@ -139,6 +139,26 @@ may_pass_all(Func *f, const Op *loop, const Op *load, const Block *b)
     return true;
 }
 
+/* Has the launch given its memory to another argument, too? */
+static bool
+is_shared(Func *f, const Val *root)
+{
+    bool same = ir_ask(f, root, FACT_SAME), overlaps = ir_ask(f, root, FACT_OVERLAPS);
+    return same || overlaps;
+}
+
+bool
+pipeline_may_meet(Func *f, const Op *loop, const Op *load)
+{
+    const Val *from = pointer_root(f, arg(load, 0));
+    EACH_OP(o, loop->regions[0]) {
+        const Val *to = op_has(o, OPF_WRITES) ? pointer_root(f, arg(o, 0)) : NULL;
+        if (to && to != from && is_shared(f, from) && is_shared(f, to))
+            return true;
+    }
+    return false;
+}
+
 bool
 pipeline_may_overtake(Func *f, const Op *loop, const Op *load)
 {

@@ -90,8 +90,10 @@ issue(Pipe *p, Build *b, Map *map, Val *pred, Val *const *slot, Op *late)
     for (int i = 0; i < p->n_streams && !p->is_async; i++) {
         const Op *o = p->stream[i].load;
         b->loc = o->loc;
-        Val *zero = ir_const_bits(b, result(o, 0)->type, 0);
-        p->stream[i].loaded = pipeline_clone_load(b, o, map, pred, zero);
+        Val *other = o->n_args > 2 && !ir_is_zero(arg(o, 2))
+                         ? ir_mapped(map, arg(o, 2))
+                         : ir_const_bits(b, result(o, 0)->type, 0);
+        p->stream[i].loaded = pipeline_clone_load(b, o, map, pred, other);
     }
     if (!p->is_async)
         return;
