@@ -24,9 +24,11 @@
 #include "analysis/analysis.h"
 
 enum {
-    GOOD_BLOCK_BYTES = 16 << 10, /* of a row in the registers of one block .. */
-    GOOD_BYTES = 64,             /* .. but not less than so many a thread */
-    MAX_BYTES = 256,             /* of a row in a thread's registers */
+    GOOD_BLOCK_BYTES =
+        32 << 10, /* of one row or two in the registers of one block .. */
+    MOST_ROWS = 2,
+    GOOD_BYTES = 64, /* .. but not less than so many a thread */
+    MAX_BYTES = 256, /* of a row in a thread's registers */
     MIN_BYTES =
         16, /* asked for: each block still has a whole vector for every thread */
     LOG2_MAX_WARPS = 5, /* of all blocks: one partial result a lane */
@@ -38,6 +40,7 @@ enum {
 typedef struct Look {
     int64_t numel; /* of the blocks; 0: none seen */
     int row_bytes; /* of the widest element in memory, in bytes */
+    int n_rows;    /* that are loaded, without those which all programs load */
     int n_reduces;
     bool has_loop;
     const Val *stored[MAX_ROOTS], *read[MAX_ROOTS]; /* arguments; read: by scalars */
@@ -96,8 +99,10 @@ look_at_op(Look *k, const Op *o, bool is_body)
     case OP_LOAD:
         if (!result(o, 0)->type->rank)
             note_pointer(k, k->read, &k->n_read, arg(o, 0));
-        else
+        else {
             k->row_bytes = MAX(k->row_bytes, elem_info[result(o, 0)->type->elem].bytes);
+            k->n_rows += !is_common_load(o);
+        }
         return;
     case OP_STORE: note_pointer(k, k->stored, &k->n_stored, arg(o, 0)); return;
     case OP_REDUCE:
@@ -151,11 +156,13 @@ cluster_log2_ctas(const Func *f)
     int log2_warps = __builtin_ctz((unsigned)f->team_warps), log2_ctas = 0;
     int64_t threads = 32LL << log2_warps;
     int64_t bytes = k.numel * k.row_bytes; /* of the row, in one block */
+    int64_t rows = MAX(MIN(k.n_rows, MOST_ROWS), 1);
     int most = opt->num_ctas > 1 ? __builtin_ctz((unsigned)opt->num_ctas)
                : k.has_loop      ? 0
                                  : LOG2_MAX_CTAS;
-    while (log2_ctas < most && log2_warps + log2_ctas < LOG2_MAX_WARPS &&
-           is_too_much(opt, bytes >> log2_ctas, (bytes >> log2_ctas) / threads))
+    while (
+        log2_ctas < most && log2_warps + log2_ctas < LOG2_MAX_WARPS &&
+        is_too_much(opt, (bytes >> log2_ctas) * rows, (bytes >> log2_ctas) / threads))
         log2_ctas++;
     return log2_ctas;
 }

@@ -29,7 +29,7 @@ def expected_ctas(device, n, itemsize, num_warps):
 
     def is_too_much(of_block):
         of_thread = of_block // (32 * num_warps)
-        return of_thread > 256 or (of_block > 16384 and of_thread > 64)
+        return of_thread > 256 or (of_block > 32768 and of_thread > 64)
 
     ctas = 1
     while is_too_much(n * itemsize // ctas) and ctas < 8 and ctas * num_warps < 32:
