@@ -81,7 +81,7 @@ CASES = [
     Case("pipelined matmul", OUR_MATMUL, f"{H} {H} {F} i32:16 i32:16 i32:1 i32:16 i32:1", {"M": 64, "N": 64, "BLOCK_K": 32, "ACC": tl.float32}, False),
     Case("pages", f"{TESTS}pipeline.py:pages_kernel", f"{I} {H} {F} i32", {"P": 32, "STAGES": 3}),
     Case("row sums", f"{TESTS}pipeline.py:row_sums_kernel", f"{F} {F} i32:16", {"BLOCK": 1024, "STAGES": 3}),
-    Case("attention f16", f"{TESTS}attention.py:attention_kernel", f"{H} {H} {H} {H} i32:16 fp32", {"HEAD": 64, "BLOCK_M": 64, "BLOCK_N": 64, "CAUSAL": False}, False),
+    Case("attention f16", f"{TESTS}attention.py:attention_kernel", f"{H} {H} {H} {H} i32:16 fp32", {"HEAD": 64, "BLOCK_M": 64, "BLOCK_N": 64, "CAUSAL": False}),
     Case("attention causal", f"{TESTS}attention.py:attention_kernel", f"{H} {H} {H} {H} i32:16 fp32", {"HEAD": 64, "BLOCK_M": 64, "BLOCK_N": 32, "CAUSAL": True}, False),
     Case("odd softmax 1000", f"{TESTS}block_sides.py:softmax_kernel", f"{F} {F}", {"n": 1000}),
     Case("odd layer norm 768", f"{TESTS}block_sides.py:layer_norm_kernel", f"{H} {H} {H} {H}", {"n": 768}),
