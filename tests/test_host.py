@@ -252,3 +252,12 @@ def test_tile_fills_the_registers() -> None:
     loops = [body for body in code.split("\nL") if body.count("\tvfmadd") == 12]
     assert len(loops) == 1
     assert "%rsp" not in loops[0].partition("\tjb\t")[0]
+
+
+@pytest.mark.skipif(not LESSER, reason="names CPUs of x86-64")
+def test_rounding_to_bf16_by_the_cpu() -> None:
+    """One instruction for sixteen floats, and a look for those that it takes for 0."""
+    text = upper_half(HERE / "host/rounded_to_bf16.tir")
+    code = tirc("-m", "cooperlake", "host,asm", "-", text=text).stdout
+    assert code.count("vcvtneps2bf16") == code.count("vfpclassps") == 4, code
+    assert "bf16" not in tirc("-m", "x86-64-v4", "host,asm", "-", text=text).stdout

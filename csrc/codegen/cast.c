@@ -115,7 +115,7 @@ float_to_half(Ll *l, Lv x, int rounding)
 }
 
 static Lv
-float_to_bf16(Ll *l, Lv x, int rounding)
+bits_to_bf16(Ll *l, Lv x, int rounding)
 {
     Lt i16 = like(x, l->i16), i32 = like(x, l->i32);
     Lv w = LLVMBuildBitCast(l->b, x, i32, ""), r = w;
@@ -128,6 +128,36 @@ float_to_bf16(Ll *l, Lv x, int rounding)
     r = choose(l, is_nan, same_int(w, 0x7fc00000), r);
     r = LLVMBuildLShr(l->b, r, same_int(w, 16), "");
     return LLVMBuildTrunc(l->b, r, i16, "");
+}
+
+/* AVX512-BF16 rounds sixteen floats at once, and takes subnormal ones for 0. Where there is one, which is rare, all
+ * are rounded by their bits. */
+static Lv
+float_to_bf16(Ll *l, Lv x, int rounding)
+{
+    enum { SIXTEEN = 16, SUBNORMAL = 0x20 };
+    int n = ll_lanes(x);
+    if (!l->has_bf16 || rounding != ROUND_RTNE || !n || n % SIXTEEN)
+        return bits_to_bf16(l, x, rounding);
+    if (n > SIXTEEN) {
+        Lv half[2];
+        for (int i = 0; i < 2; i++)
+            half[i] = float_to_bf16(l, ll_some_lanes(l, x, NULL, i * n / 2, 1, n / 2),
+                                    rounding);
+        return ll_some_lanes(l, half[0], half[1], 0, 1, n);
+    }
+    Lv r = ll_intrinsic(l, "llvm.x86.avx512bf16.cvtneps2bf16.512", NULL, 0, &x, 1);
+    r = LLVMBuildBitCast(l->b, r, like(x, l->i16), "");
+    Lv is_tiny = ll_intrinsic(l, "llvm.x86.avx512.fpclass.ps.512", NULL, 0,
+                              (Lv[]){x, ll_i32(l, SUBNORMAL)}, 2);
+    is_tiny = LLVMBuildBitCast(l->b, is_tiny, l->i16, "");
+    LLVMBasicBlockRef all = LLVMGetInsertBlock(l->b), tiny = ll_block(l, "tiny"),
+                      join = ll_block(l, "rounded");
+    ll_if(l, LLVMBuildICmp(l->b, LLVMIntNE, is_tiny, LLVMConstNull(l->i16), ""), tiny,
+          join);
+    Lv by_bits = bits_to_bf16(l, x, rounding);
+    ll_jump(l, join);
+    return ll_join(l, r, all, by_bits, tiny);
 }
 
 static Lv

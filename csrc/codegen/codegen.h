@@ -55,6 +55,7 @@ struct Ll {
     Lt gptr;         /* a tensor's pointer: address space 1 for PTX, else ptr */
     bool contract;   /* mul + add may become fma */
     bool has_halves; /* host: arithmetic of f16, see cast.c */
+    bool has_bf16;   /* host: AVX512-BF16's rounding, see cast.c */
     bool has_scalef; /* host: AVX-512's x * 2^n, see math.c */
     bool
         has_range; /* host: AVX512-DQ's min and max by the order of numbers, see extremes.c */

@@ -285,7 +285,7 @@ look_at_cpu(Host *h)
     h->has_word_masks = !avx512 && has_feature(features, "avx2");
     h->has_gather = avx512 || has_feature(features, "avx2");
     h->has_scatter = avx512;
-    h->has_bf16_pairs = avx512 && has_feature(features, "avx512bf16");
+    h->has_bf16_pairs = h->l->has_bf16 = avx512 && has_feature(features, "avx512bf16");
     h->has_vnni = avx512 && has_feature(features, "avx512vnni");
     bool tiles = avx512 && has_feature(features, "amx-tile") &&
                  (h->c->cpu || cpu_allows_tiles());
