@@ -339,15 +339,17 @@ add_mask(Masks *m, Node *n)
         m->at[m->n++] = n;
 }
 
-/* The masks of consecutive accesses in the innermost loop. */
+/* The masks of consecutive accesses in the innermost loop that steps are told apart by. A load by a mask that only
+ * vectors tell is no better for that where the CPU has masks: the test costs what it saves, and is mispredicted. */
 static Masks
-find_masks(Group *g)
+find_masks(Host *h, Group *g)
 {
     Masks m = {.n = 0};
     for (int i = 0; i < g->list.n; i++) {
         Node *n = g->list.at[i];
         if (n->kind == N_LOAD && n->level == g->rank && n->n_in > 1 &&
-            n->mode != M_GATHER && is_vector(g, n))
+            n->mode != M_GATHER && is_vector(g, n) &&
+            (!h->has_masks || n->in[1]->by_ends || !is_vector(g, n->in[1])))
             add_mask(&m, n->in[1]);
     }
     for (int i = 0; i < g->roots.n; i++) {
@@ -530,7 +532,7 @@ static void
 emit_by_masks(Host *h, Group *g)
 {
     Ll *l = h->l;
-    Masks m = find_masks(g);
+    Masks m = find_masks(h, g);
     bool twice = m.n > 0 && g->lanes > 1;
     for (int i = 0; i < m.n && twice; i++)
         twice = mark_test(g, m.at[i]);
