@@ -58,13 +58,13 @@ def divided(x_ptr, out_ptr, first, width, BLOCK: tl.constexpr):
 @tegula.jit
 def image(
     x_ptr, w_ptr, y_ptr, B, C, H, W, F, R: tl.constexpr, BM: tl.constexpr,
-    BN: tl.constexpr, BK: tl.constexpr,
+    BN: tl.constexpr, BK: tl.constexpr, ACC: tl.constexpr,
 ):  # fmt: skip
     """A convolution by a product: rows are places of all images."""
     m = tl.program_id(0) * BM + tl.arange(0, BM)
     f = tl.program_id(1) * BN + tl.arange(0, BN)
     b, oy, ox = m // (H * W), m // W % H, m % W
-    acc = tl.zeros((BM, BN), tl.float32)
+    acc = tl.zeros((BM, BN), ACC)
     K = C * R * R
     for k0 in range(0, K, BK):
         k = k0 + tl.arange(0, BK)
@@ -76,16 +76,38 @@ def image(
         x = tl.load(
             x_ptr + ((b[:, None] * C + c[None, :]) * H + iy) * W + ix,
             mask=ok,
-            other=0.0,
+            other=0,
         )
         w = tl.load(
             w_ptr + f[None, :] * K + k[:, None],
             mask=(f < F)[None, :] & (k < K)[:, None],
-            other=0.0,
+            other=0,
         )
-        acc = tl.dot(x, w, acc, input_precision="ieee")
+        acc = tl.dot(x, w, acc, out_dtype=ACC, input_precision="ieee")
     at = (b[:, None] * F + f[None, :]) * H * W + (oy * W + ox)[:, None]
     tl.store(y_ptr + at, acc, mask=(m < B * H * W)[:, None] & (f < F)[None, :])
+
+
+@tegula.jit
+def weight_gradient(
+    x_ptr, dy_ptr, dw_ptr, C, H, W, F, R: tl.constexpr, BM: tl.constexpr,
+    BF: tl.constexpr, BK: tl.constexpr, ACC: tl.constexpr,
+):  # fmt: skip
+    """Of that convolution, of one image: places are what the product sums up over."""
+    f, k, K = tl.arange(0, BF), tl.arange(0, BK), C * R * R
+    c, ry, rx = k // (R * R), k // R % R, k % R
+    acc = tl.zeros((BF, BK), ACC)
+    for m0 in range(0, H * W, BM):
+        m = m0 + tl.arange(0, BM)
+        iy = (m // W)[:, None] + ry[None, :] - R // 2
+        ix = (m % W)[:, None] + rx[None, :] - R // 2
+        ok = (iy >= 0) & (iy < H) & (ix >= 0) & (ix < W) & (k < K)[None, :]
+        x = tl.load(x_ptr + (c[None, :] * H + iy) * W + ix, mask=ok, other=0)
+        ok = (f < F)[:, None] & (m < H * W)[None, :]
+        dy = tl.load(dy_ptr + f[:, None] * (H * W) + m[None, :], mask=ok, other=0)
+        acc = tl.dot(dy, x, acc, out_dtype=ACC, input_precision="ieee")
+    ok = (f < F)[:, None] & (k < K)[None, :]
+    tl.store(dw_ptr + f[:, None] * K + k[None, :], acc, mask=ok)
 
 
 def launch(kernel, grid, *args, **options):
@@ -142,10 +164,26 @@ def test_any_numbers(rng, width):
         (1, 2, (1, 1), 1, 3),
     ],
 )
-def test_image(rng, B, C, side, F, R):
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+def test_image(rng, B, C, side, F, R, dtype):
     H, W = side
-    x = rng.integers(-4, 4, (B, C, H, W)).astype(np.float32)
-    w = rng.integers(-4, 4, (F, C, R, R)).astype(np.float32)
-    y = np.full((B, F, H, W), np.nan, np.float32)
+    x = rng.integers(-4, 4, (B, C, H, W)).astype(dtype)
+    w = rng.integers(-4, 4, (F, C, R, R)).astype(dtype)
+    sums = tl.float32 if dtype == "float32" else tl.int32
+    y = np.full((B, F, H, W), -7, sums.name.replace("fp", "float"))
     grid = (tegula.cdiv(B * H * W, 64), tegula.cdiv(F, 32))
-    check(image, grid, x, w, y, B, C, H, W, F, R=R, BM=64, BN=32, BK=16)
+    sizes = {"R": R, "BM": 64, "BN": 32, "BK": 16, "ACC": sums}
+    check(image, grid, x, w, y, B, C, H, W, F, **sizes)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+@pytest.mark.parametrize("side", [(9, 28), (5, 7), (8, 16), (40, 33)])
+def test_weight_gradient(rng, side, dtype):
+    """Rows of the second operand are places: they are turned in registers."""
+    H, W = side
+    x = rng.integers(-4, 4, (3, H, W)).astype(dtype)
+    dy = rng.integers(-4, 4, (5, H, W)).astype(dtype)
+    sums = tl.float32 if dtype == "float32" else tl.int32
+    dw = np.full((5, 3, 3, 3), -7, sums.name.replace("fp", "float"))
+    sizes = {"R": 3, "BM": 64, "BF": 16, "BK": 32, "ACC": sums}
+    check(weight_gradient, (1,), x, dy, dw, 3, H, W, 5, **sizes)

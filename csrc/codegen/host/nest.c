@@ -565,7 +565,7 @@ static void
 share(const Group *g, Group *r)
 {
     memcpy(r->index, g->index, sizeof r->index);
-    r->row = g->row;
+    r->row = g->row, r->column = g->column;
     r->end = g->end, r->end_dim = g->end_dim;
     for (int i = 0; i < g->roots.n; i++) {
         r->roots.at[i].dest = g->roots.at[i].dest;

@@ -102,9 +102,12 @@ count_runs(Host *h, RunCount *r, const Val *v, DimMap map)
         count_runs(h, r, arg(o, 0), op_through_map(o, map));
         return;
     }
-    if (o->op == OP_LOAD && row >= 0 && col >= 0)
-        count_run(r, run_log2(h, arg(o, 0), map, r->rank - 2),
-                  run_log2(h, arg(o, 0), map, r->rank - 1));
+    if (o->op == OP_LOAD && row >= 0 && col >= 0) {
+        int down = run_log2(h, arg(o, 0), map, r->rank - 2);
+        if (1 << MIN(down, 20) < r->n && host_runs_along(h, arg(o, 0), row))
+            down = MAX_LOG2;
+        count_run(r, down, run_log2(h, arg(o, 0), map, r->rank - 1));
+    }
     for (int i = 0; i < o->n_args; i++)
         if (v->type->rank)
             count_runs(h, r, arg(o, i), map);
@@ -146,11 +149,11 @@ typedef struct Survey {
     bool has_runs; /* of runs.c, which had better not be cut by long steps */
 } Survey;
 
-/* May g's steps be told apart by whether quotients run on? */
+/* May steps be told apart by whether quotients run on? */
 static bool
-may_have_runs(const Host *h, const Group *g)
+may_have_runs(const Host *h)
 {
-    return !g->side && !h->c->opt.check_bounds;
+    return !h->c->opt.check_bounds;
 }
 
 static void
@@ -160,7 +163,7 @@ survey_access(Host *h, Group *g, Survey *s, const Op *o, DimMap map)
     int64_t step;
     if (run >= 2)
         s->run = MIN(s->run, run);
-    else if (may_have_runs(h, g) && host_steps_in_runs(h, g, arg(o, 0), map, &step))
+    else if (may_have_runs(h) && host_steps_in_runs(h, g, arg(o, 0), map, &step))
         s->has_runs |= step == 0 || step == 1;
     int bytes = elem_info[arg(o, 0)->type->elem].bytes;
     s->bytes = MAX(s->bytes, MIN(bytes, 8));
@@ -466,7 +469,7 @@ host_build_nodes(Host *h, Group *g)
     *r = *g;
     r->in_runs = true;
     build(h, g);
-    if (g->lanes == 1 || !may_have_runs(h, g))
+    if (g->lanes == 1 || !may_have_runs(h))
         return;
     memset(&r->roots, 0, sizeof r->roots);
     for (int i = 0; i < g->roots.n; i++)

@@ -40,14 +40,12 @@ host_side(Host *h, const Root *r)
         return 0;
     int group = MAX(r->dest.group, 1), unit = unit_bytes(r);
     int rows = t->shape[t->rank - 2], cols = t->shape[t->rank - 1];
-    int side = MIN(h->vec_bytes / unit, MOST);
-    while (side > 1 && (rows % (side * group) || cols % side ||
-                        (r->dest.width && r->dest.width % side)))
-        side /= 2;
-    if (side * unit < LANE)
-        return 0;
-    Runs is = host_runs(h, r->v, side * group);
-    return is == (host_is_turned(t, &r->dest) ? RUNS_ACROSS : RUNS_DOWN) ? side : 0;
+    Runs want = host_is_turned(t, &r->dest) ? RUNS_ACROSS : RUNS_DOWN;
+    for (int side = MIN(h->vec_bytes / unit, MOST); side * unit >= LANE; side /= 2)
+        if (rows % (side * group) == 0 && cols % side == 0 &&
+            r->dest.width % side == 0 && host_runs(h, r->v, side * group) == want)
+            return side;
+    return 0;
 }
 
 bool
