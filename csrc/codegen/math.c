@@ -344,37 +344,31 @@ tanh_f32(const M *m, Lv x)
     return with_sign_of(m, pick(m, less(m, a, num(m, 0.625)), near, far), x);
 }
 
-/* 1 - 2^x for x in -32 .. -1, where half of what exp2_f32 does is not needed: the first term
- * decides, nothing is subnormal, and five terms do. */
+/* 1 - 2^x for x in -32 .. 0, as (1 - 2^n) - 2^n (2^r - 1): where x is small, n is 0 and what remains is a product. */
 static Lv
 one_less_exp2(const M *m, Lv x)
 {
-    if (m->l->ops != &scalar_ops_host)
-        return sub(m, num(m, 1), m->l->ops->math(m->l, OP_EXP2, E_F32, &x));
     double rounder = ROUNDER + 127; /* leaves the bits of 2^n / 2^23 */
     Lv t = add(m, x, num(m, rounder)), r = sub(m, x, sub(m, t, num(m, rounder)));
-    Lv p = POLY(m, r, 0.6931469775965894f, 0.24022242081843473f, 0.055507337456444386f,
-                0.009671512862172786f, 0.0013264727080441836f);
-    p = mad(m, p, r, num(m, 1));
+    Lv p = POLY(m, r, 0.69314718246459961f, 0.24022641777992249f, 0.055503588169813156f,
+                0.0096190124750137329f, 0.0013391419779509306f,
+                0.00015207819524221122f);
     Lv n = from_bits(m, LLVMBuildShl(m->l->b, bits(m, t), whole(m, 23), ""));
-    return mad(m, LLVMBuildFNeg(m->l->b, p, ""), n, num(m, 1));
+    p = LLVMBuildFNeg(m->l->b, mul(m, p, r), "");
+    return mad(m, p, n, sub(m, num(m, 1), n));
 }
 
-/* Far from 0: 1 - 2^k(a), k a fit of log2(1 - erf). */
+/* 1 - 2^k(a), where k is a fit of log2(1 - erf) that is 0 at 0. */
 static Lv
 erf_f32(const M *m, Lv x)
 {
-    Lv a = magnitude(m, x), z = mul(m, x, x);
-    Lv near = POLY(m, z, 1.1283791664085319f, -0.37612631612984154f,
-                   0.11283663992135803f, -0.026857704832076598f, 0.005196951553880276f,
-                   -0.000809769845650788f, 8.185075972946435e-05f);
-    near = mul(m, near, x);
+    Lv a = magnitude(m, x);
     Lv c = pick(m, less(m, num(m, 4), a), num(m, 4), a);
-    Lv k = POLY(m, c, -0.00032143614253218845f, -1.626729046024712f,
-                -0.9195362397689191f, -0.14969709294333297f, 0.031947998894915536f,
-                -0.004360477271029658f, 0.00027960624464879087f);
-    Lv far = one_less_exp2(m, k);
-    return with_sign_of(m, pick(m, less(m, a, num(m, 0.9375)), near, far), x);
+    Lv k = POLY(m, c, -1.6279070351262537f, -0.91844762529239255f,
+                -0.14827706643417177f, 0.027632030543875242f, 0.00023140204460305372f,
+                -0.0024050115410563762f, 0.00091299012307647883f,
+                -0.00016972032483799314f, 1.3353948192962454e-05f);
+    return with_sign_of(m, one_less_exp2(m, mul(m, k, c)), x);
 }
 
 /* ---- the table of functions ------------------------------------------------------ */
