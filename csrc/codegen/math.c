@@ -55,7 +55,7 @@ has_scale(const M *m)
     return m->l->has_scalef && (m->lanes == 16 || m->lanes == 32 || m->lanes == 64);
 }
 
-/* p * 2^n for p in 0.7 .. 1.5 and n in -152..128, where n is in the low bits of
+/* p * 2^n for p in 0.7 .. 1.5 and n in -152..129, where n is in the low bits of
  * t = n + ROUNDER, so that a shift by 23 leaves n at the place of the exponent. Where the
  * result may be subnormal the exponent gets 32 more and the product with 2^-32 rounds
  * once. From `limit` on the result is infinite; NaNs come out of there, too. Below least it is 0, by a product
@@ -64,13 +64,11 @@ static Lv
 scale(const M *m, Lv p, Lv t, Lv x, double least, double limit)
 {
     LLVMBuilderRef b = m->l->b;
-    Lv fine = LLVMBuildFCmp(b, LLVMRealOLT, x, num(m, limit), "");
     Lv none = less(m, x, num(m, least));
-    if (has_scale(m)) {
-        p = pick(m, none, num(m, 0), p);
-        Lv r = scale_sixteens(m, p, sub(m, t, num(m, ROUNDER)));
-        return pick(m, fine, r, add(m, x, num(m, (double)__builtin_inff())));
-    }
+    if (has_scale(m))
+        return scale_sixteens(m, pick(m, none, num(m, 0), p),
+                              sub(m, t, num(m, ROUNDER)));
+    Lv fine = LLVMBuildFCmp(b, LLVMRealOLT, x, num(m, limit), "");
     Lv n = LLVMBuildShl(b, bits(m, t), whole(m, 23), "");
     Lv small = less(m, x, num(m, -limit / 2)); /* n is about -64 there */
     Lv w = LLVMBuildAdd(b, bits(m, p), n, "");
@@ -80,11 +78,13 @@ scale(const M *m, Lv p, Lv t, Lv x, double least, double limit)
     return pick(m, fine, r, add(m, x, num(m, (double)__builtin_inff())));
 }
 
-/* Not below lo; a NaN stays. */
+/* What scale can be given for x: from `least` on, and up to `most` where an instruction knows of infinity. NaNs stay. */
 static Lv
-at_least(const M *m, Lv x, double lo)
+bounded(const M *m, Lv x, double least, double most)
 {
-    return pick(m, less(m, x, num(m, lo)), num(m, lo), x);
+    if (has_scale(m))
+        return pick(m, less(m, num(m, most), x), num(m, most), x);
+    return pick(m, less(m, x, num(m, least)), num(m, least), x);
 }
 
 /* e^x = 2^n e^r, r = x - n ln 2 in two parts. */
@@ -92,7 +92,7 @@ static Lv
 exp_f32(const M *m, Lv x)
 {
     Lv all = x;
-    x = at_least(m, x, LEAST_EXP - 1);
+    x = bounded(m, x, LEAST_EXP - 1, 89);
     Lv t = mad(m, x, num(m, 0x1.71547652b82fep0), num(m, ROUNDER));
     Lv n = sub(m, t, num(m, ROUNDER));
     Lv r = mad(m, n, num(m, -0x1.62e4p-1), x);
@@ -107,7 +107,7 @@ static Lv
 exp2_f32(const M *m, Lv x)
 {
     Lv all = x;
-    x = at_least(m, x, LEAST_EXP2 - 1);
+    x = bounded(m, x, LEAST_EXP2 - 1, 129);
     Lv t = add(m, x, num(m, ROUNDER));
     Lv r = sub(m, x, sub(m, t, num(m, ROUNDER)));
     Lv p = POLY(m, r, 0.6931472041820915f, 0.24022647742437214f, 0.0555032934946401f,
