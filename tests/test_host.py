@@ -255,6 +255,14 @@ def test_tile_fills_the_registers() -> None:
 
 
 @pytest.mark.skipif(not LESSER, reason="names CPUs of x86-64")
+def test_inner_loops_carry_on_in_place() -> None:
+    """The one copy is of what the second inner loop reads beside what it carries."""
+    text = upper_half(HERE / "host/carried_on.tir")
+    code = tirc("-m", "x86-64-v3", "host,llir", "-", text=text).stdout
+    assert code.count("call void @llvm.memcpy") == 1, code
+
+
+@pytest.mark.skipif(not LESSER, reason="names CPUs of x86-64")
 def test_rounding_to_bf16_by_the_cpu() -> None:
     """One instruction for sixteen floats, and a look for those that it takes for 0."""
     text = upper_half(HERE / "host/rounded_to_bf16.tir")

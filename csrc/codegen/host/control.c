@@ -274,6 +274,15 @@ is_short(Lv count, const Block *body)
 
 /* ---- for ------------------------------------------------------------------------------------- */
 
+/* Does a `for` around this loop carry v for this loop alone? */
+static bool
+is_carried_on(Host *h, const Val *v)
+{
+    const Op *owner = v->block->owner;
+    return !v->def && owner && owner->op == OP_FOR && ir_has_one_use(v) &&
+           state(h, v)->kind == V_BUFFER;
+}
+
 /* Prepares what the loop carries: buffers are filled; init[i] is the scalar, or NULL. What a
  * `while` carries is kept as long as what its condition hands on may be: the same scratch. */
 static void
@@ -287,6 +296,10 @@ start_carried(Host *h, const Op *o, int first_arg, const Val *const *carried, in
         const Val *v = carried[i], *from = arg(o, first_arg + i);
         if (!v->type->rank) {
             init[i] = host_scalar(h, from);
+            continue;
+        }
+        if (o->op == OP_FOR && is_carried_on(h, from)) {
+            set_same(h, v, from);
             continue;
         }
         View w = buffer_for(h, v, o->op == OP_WHILE ? all : until(h, result(o, i)));
