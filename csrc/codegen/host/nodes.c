@@ -161,10 +161,11 @@ survey_access(Host *h, Group *g, Survey *s, const Op *o, DimMap map)
 {
     int run = run_log2(h, arg(o, 0), map, g->vec);
     int64_t step;
-    if (run >= 2)
+    if (1 << MIN(run, 20) < h->vec_bytes / 4 && may_have_runs(h) &&
+        host_steps_in_runs(h, g, arg(o, 0), map, &step) && (step == 0 || step == 1))
+        s->has_runs = true;
+    else if (run >= 2)
         s->run = MIN(s->run, run);
-    else if (may_have_runs(h) && host_steps_in_runs(h, g, arg(o, 0), map, &step))
-        s->has_runs |= step == 0 || step == 1;
     int bytes = elem_info[arg(o, 0)->type->elem].bytes;
     s->bytes = MAX(s->bytes, MIN(bytes, 8));
 }
@@ -246,7 +247,8 @@ choose_lanes(Host *h, Group *g)
             g->order[n++] = d;
     if (g->axis >= 0)
         g->order[n] = g->axis;
-    if (g->is_turned)
+    /* With runs, steps are the outer loop: quotients are taken once for all columns. */
+    if (g->is_turned && !s.has_runs)
         g->order[g->rank - 2] = g->rank - 1, g->order[g->rank - 1] = g->rank - 2;
 }
 
