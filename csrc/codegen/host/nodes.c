@@ -234,7 +234,8 @@ choose_lanes(Host *h, Group *g)
             survey_access(h, g, &s, r->o, id);
     }
     int lanes = h->vec_bytes / s.bytes;
-    int wider = s.has_runs ? 1 : s.n_ops <= 10 ? 4 : s.n_ops <= 24 ? 2 : 1;
+    int pair = h->vec_bytes == 64 ? 48 : 24; /* AVX-512 has twice the registers */
+    int wider = s.has_runs ? 1 : s.n_ops <= 10 ? 4 : s.n_ops <= pair ? 2 : 1;
     lanes = MIN(lanes * wider, most);
     if (s.run < MAX_LOG2)
         lanes = MIN(lanes, 1 << s.run);
