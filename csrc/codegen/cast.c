@@ -131,33 +131,35 @@ bits_to_bf16(Ll *l, Lv x, int rounding)
 }
 
 /* AVX512-BF16 rounds sixteen floats at once, and takes subnormal ones for 0. Where there is one, which is rare, all
- * are rounded by their bits. */
+ * are rounded by their bits. One branch for all: what computes them overlaps. */
 static Lv
 float_to_bf16(Ll *l, Lv x, int rounding)
 {
-    enum { SIXTEEN = 16, SUBNORMAL = 0x20 };
-    int n = ll_lanes(x);
-    if (!l->has_bf16 || rounding != ROUND_RTNE || !n || n % SIXTEEN)
+    enum { SIXTEEN = 16, MOST = 4, SUBNORMAL = 0x20 };
+    int n = ll_lanes(x), n_parts = n / SIXTEEN;
+    if (!l->has_bf16 || rounding != ROUND_RTNE || n % SIXTEEN || n_parts > MOST || !n ||
+        n & (n - 1))
         return bits_to_bf16(l, x, rounding);
-    if (n > SIXTEEN) {
-        Lv half[2];
-        for (int i = 0; i < 2; i++)
-            half[i] = float_to_bf16(l, ll_some_lanes(l, x, NULL, i * n / 2, 1, n / 2),
-                                    rounding);
-        return ll_some_lanes(l, half[0], half[1], 0, 1, n);
+    Lv part[MOST], is_tiny = LLVMConstNull(l->i16);
+    for (int i = 0; i < n_parts; i++) {
+        Lv y = ll_some_lanes(l, x, NULL, i * SIXTEEN, 1, SIXTEEN);
+        Lv tiny = ll_intrinsic(l, "llvm.x86.avx512.fpclass.ps.512", NULL, 0,
+                               (Lv[]){y, ll_i32(l, SUBNORMAL)}, 2);
+        is_tiny = LLVMBuildOr(l->b, is_tiny, LLVMBuildBitCast(l->b, tiny, l->i16, ""),
+                              "");
+        y = ll_intrinsic(l, "llvm.x86.avx512bf16.cvtneps2bf16.512", NULL, 0, &y, 1);
+        part[i] = LLVMBuildBitCast(l->b, y, ll_vec(l->i16, SIXTEEN), "");
     }
-    Lv r = ll_intrinsic(l, "llvm.x86.avx512bf16.cvtneps2bf16.512", NULL, 0, &x, 1);
-    r = LLVMBuildBitCast(l->b, r, like(x, l->i16), "");
-    Lv is_tiny = ll_intrinsic(l, "llvm.x86.avx512.fpclass.ps.512", NULL, 0,
-                              (Lv[]){x, ll_i32(l, SUBNORMAL)}, 2);
-    is_tiny = LLVMBuildBitCast(l->b, is_tiny, l->i16, "");
-    LLVMBasicBlockRef all = LLVMGetInsertBlock(l->b), tiny = ll_block(l, "tiny"),
+    for (int width = SIXTEEN; width < n; width *= 2)
+        for (int i = 0; i < n / (2 * width); i++)
+            part[i] = ll_some_lanes(l, part[2 * i], part[2 * i + 1], 0, 1, 2 * width);
+    LLVMBasicBlockRef all = LLVMGetInsertBlock(l->b), some = ll_block(l, "tiny"),
                       join = ll_block(l, "rounded");
-    ll_if(l, LLVMBuildICmp(l->b, LLVMIntNE, is_tiny, LLVMConstNull(l->i16), ""), tiny,
+    ll_if(l, LLVMBuildICmp(l->b, LLVMIntNE, is_tiny, LLVMConstNull(l->i16), ""), some,
           join);
     Lv by_bits = bits_to_bf16(l, x, rounding);
     ll_jump(l, join);
-    return ll_join(l, r, all, by_bits, tiny);
+    return ll_join(l, part[0], all, by_bits, some);
 }
 
 static Lv
