@@ -492,13 +492,6 @@ bool axis_by_first(const Axis *k, const AxisSlots *t);
 /* Each result is combined by one thread: all alike would do too much work. */
 bool axis_is_dealt(const Axis *k, const AxisSlots *t);
 
-/* How a big operand of a scan is cut: `regs` are one chunk, and the others are counted, those
- * along the axis from its lowest up. False: a chunk would have too many. */
-typedef struct AxisCut {
-    uint32_t regs;
-    int bit[MAX_BITS], n, n_axis;
-} AxisCut;
-bool axis_cut(const Axis *k, int chunk_bits, AxisCut *c);
 uint32_t spread_bits(uint32_t v, uint32_t mask); /* bit i of v to mask's i-th bit */
 
 /* ---- convert.c ------------------------------------------------------------------------------- */
@@ -534,7 +527,6 @@ DotPanels dot_panels(const Op *o, int room);
 int64_t ring_bytes(const Op *o, int i);
 int64_t shared_result_bytes(const Val *v); /* 0: nobody else holds it, or reads it */
 bool asm_by_owners(const Op *o);           /* its copies of an element do not run */
-bool scan_has_chunks(const Func *f, const Op *o);
 
 /* ---- layouts.c ------------------------------------------------------------------------------- */
 /* Raises where a block has no layout, or one of other threads than the kernel's. Text may say

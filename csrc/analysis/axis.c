@@ -258,36 +258,3 @@ spread_bits(uint32_t v, uint32_t mask)
             r |= (v >> n++ & 1) << i;
     return r;
 }
-
-bool
-axis_cut(const Axis *k, int bits, AxisCut *c)
-{
-    enum { MOST_BITS = 8 };
-    int last = 0, n_inside = 0;
-    uint32_t axis = 0;
-    *c = (AxisCut){0};
-    for (int i = 0; i < k->n_steps; i++)
-        last = k->step[i].in == IN_REG ? last : i;
-    for (int i = 0; i < k->n_steps; i++) {
-        int bit = k->step[i].bit;
-        if (k->step[i].in != IN_REG)
-            continue;
-        axis |= 1u << bit;
-        if (i < last || n_inside < bits) {
-            c->regs |= 1u << bit;
-            n_inside++;
-        } else {
-            c->bit[c->n++] = bit;
-        }
-    }
-    c->n_axis = c->n;
-    for (int i = 0; i < k->l->n[IN_REG]; i++) {
-        if (axis >> i & 1)
-            continue;
-        if (n_inside < bits && ++n_inside)
-            c->regs |= 1u << i;
-        else
-            c->bit[c->n++] = i;
-    }
-    return n_inside <= MOST_BITS;
-}

@@ -57,30 +57,16 @@ want_reduce(const Func *f, const Op *o, Scratch *w)
 }
 
 static void
-want_scan(const Func *f, const Op *o, Scratch *w)
+want_scan(const Op *o, Scratch *w)
 {
     Axis k = axis_open(o);
-    AxisCut cut;
     axis_sort(&k, false);
     if (!k.warp_axis)
         return;
     w->waits = WAIT_WRITTEN;
-    if (is_big(f, arg(o, 0)) && axis_cut(&k, f->chunk_bits, &cut)) {
-        k.reg_left = cut.regs;
-        w->waits |= WAIT_READ;
-    }
     combine_registers(&k);
     AxisSlots t = axis_slots(&k);
     w->bytes = axis_bytes(&k, &t);
-}
-
-bool
-scan_has_chunks(const Func *f, const Op *o)
-{
-    Axis k = axis_open(o);
-    AxisCut cut;
-    axis_sort(&k, false);
-    return axis_cut(&k, f->chunk_bits, &cut);
 }
 
 /* ---- other layouts ------------------------------------------------------------------------- */
@@ -206,7 +192,7 @@ scratch_of(Func *f, const Op *o, int room)
     case OP_MAP_STORE: want_tile(o, &w); break;
     case OP_CONVERT: want_convert(f, o, &w); break;
     case OP_REDUCE: want_reduce(f, o, &w); break;
-    case OP_SCAN: want_scan(f, o, &w); break;
+    case OP_SCAN: want_scan(o, &w); break;
     case OP_DOT: want_dot(f, o, room, &w); break;
     case OP_GATHER:
         w.bytes = ty_numel(arg(o, 0)->type) * ty_bytes(arg(o, 0)->type);

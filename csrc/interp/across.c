@@ -76,6 +76,8 @@ interp_combine(Interp *in, const Op *o)
             for (int k = 0; k < n; k++)
                 for (int64_t i = 0; i < len; i++)
                     place(in, result(o, k))[first + i * step] = at[i * n + k];
+            for (int k = n; k < o->n_results; k++)
+                place(in, result(o, k))[line] = at[len * n + k - 2 * n];
             continue;
         }
         for (int64_t left = len; left > 1; left = (left + 1) / 2) {

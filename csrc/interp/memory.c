@@ -186,9 +186,34 @@ slot_of(Interp *in, const Op *o, int i)
     return place(in, smem) + slot / unit * numel(smem);
 }
 
+/* Slice or part i of the threads' own memory. */
+static void
+move_local(Interp *in, const Op *o)
+{
+    uint32_t part = (uint32_t)ir_attr(o, ATTR_PART);
+    uint64_t n = (uint64_t)elem_to_int(E_I32, operand(in, o, 1)[0]);
+    uint64_t *slot = part ? place(in, arg(o, 0)) : slot_of(in, o, 0);
+    for (int64_t i = 0; i < numel(arg(o, 0)) >> __builtin_popcount(part); i++) {
+        uint64_t from[] = {(uint64_t)i, n}, at = 0;
+        for (int b = 0; b < 32; b++) {
+            uint64_t *x = &from[part >> b & 1];
+            at |= (*x & 1) << b;
+            *x >>= 1;
+        }
+        if (o->op == OP_LOCAL_LOAD)
+            place(in, result(o, 0))[i] = slot[at];
+        else
+            slot[at] = operand(in, o, 2)[i];
+    }
+}
+
 void
 interp_shared(Interp *in, const Op *o)
 {
+    if (o->op == OP_LOCAL_LOAD || o->op == OP_LOCAL_STORE) {
+        move_local(in, o);
+        return;
+    }
     if (o->op == OP_SHARED_ALLOC ||
         o->op == OP_LOCAL_ALLOC) { /* nothing is in it: NaN, or a number that shows */
         const Val *v = result(o, 0);
@@ -224,8 +249,6 @@ interp_shared(Interp *in, const Op *o)
         }
         break;
     }
-    case OP_LOCAL_LOAD: memcpy(place(in, result(o, 0)), slot, (size_t)n * 8); break;
-    case OP_LOCAL_STORE:
     case OP_SHARED_STORE: memcpy(slot, operand(in, o, 2), (size_t)n * 8); break;
     case OP_ASYNC_COPY:
         for (int64_t i = 0; i < n; i++)

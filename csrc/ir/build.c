@@ -344,6 +344,21 @@ ir_mapped(const Map *map, Val *v)
     return to ? to : v;
 }
 
+void
+ir_clone_region(Func *f, Op *o, const Op *of, int r, Map *map)
+{
+    const Block *from = of->regions[r];
+    Block *to = ir_block(f, NULL);
+    ir_set_region(o, r, to);
+    for (int i = 0; i < from->n_args; i++) {
+        Val *v = ir_block_arg(to, from->args[i]->type, from->args[i]->name);
+        map_put(map, from->args[i], 0, v);
+    }
+    Build inner = {.f = f, .block = to, .loc = of->loc};
+    for (const Op *p = from->first; p; p = p->next)
+        ir_clone(&inner, p, map);
+}
+
 Op *
 ir_clone(Build *b, const Op *o, Map *map)
 {
@@ -368,18 +383,8 @@ ir_clone(Build *b, const Op *o, Map *map)
         result(n, i)->name = result(o, i)->name;
         map_put(map, result(o, i), 0, result(n, i));
     }
-    for (int r = 0; r < o->n_regions; r++) {
-        const Block *from = o->regions[r];
-        Block *to = ir_block(f, NULL);
-        ir_set_region(n, r, to);
-        for (int i = 0; i < from->n_args; i++) {
-            Val *v = ir_block_arg(to, from->args[i]->type, from->args[i]->name);
-            map_put(map, from->args[i], 0, v);
-        }
-        Build inner = {.f = f, .block = to, .loc = b->loc};
-        for (const Op *p = from->first; p; p = p->next)
-            ir_clone(&inner, p, map);
-    }
+    for (int r = 0; r < o->n_regions; r++)
+        ir_clone_region(f, n, o, r, map);
     return n;
 }
 

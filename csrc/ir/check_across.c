@@ -13,7 +13,8 @@ check_combine(const Op *o)
     const Block *b = o->regions[0];
     int n = o->n_args;
     int64_t axis = ir_attr(o, ATTR_AXIS);
-    if (n < 1 || o->n_results != n || b->n_args != 2 * n)
+    bool has_totals = o->op == OP_SCAN && o->n_results == 2 * n;
+    if (n < 1 || (o->n_results != n && !has_totals) || b->n_args != 2 * n)
         return refuse(o, "%d operands, %d results, %d arguments of the region", n,
                       o->n_results, b->n_args);
     if (axis < 0 || axis >= at(o, 0)->rank)
@@ -33,12 +34,13 @@ check_combine(const Op *o)
     return NULL;
 }
 
-const char *
-check_reduce(const Op *o)
+/* Result `first` and those behind it are of the operands without the axis. */
+static const char *
+want_totals(const Op *o, int first)
 {
-    const char *err = check_combine(o);
-    for (int i = 0; !err && i < o->n_args; i++) {
-        const Type *t = at(o, i);
+    const char *err = NULL;
+    for (int i = first; !err && i < o->n_results; i++) {
+        const Type *t = at(o, i - first);
         int64_t axis = ir_attr(o, ATTR_AXIS);
         int32_t shape[MAX_RANK] = {0};
         for (int d = 0, n = 0; d < t->rank; d++)
@@ -50,6 +52,13 @@ check_reduce(const Op *o)
 }
 
 const char *
+check_reduce(const Op *o)
+{
+    const char *err = check_combine(o);
+    return err ? err : want_totals(o, 0);
+}
+
+const char *
 check_scan(const Op *o)
 {
     const char *err = check_combine(o);
@@ -57,7 +66,7 @@ check_scan(const Op *o)
         err = want_word(o, ATTR_REVERSE, 0, 1);
     for (int i = 0; !err && i < o->n_args; i++)
         err = want_result(o, i, at(o, i));
-    return err;
+    return err ? err : want_totals(o, o->n_args);
 }
 
 static bool

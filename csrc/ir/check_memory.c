@@ -311,24 +311,35 @@ check_local_alloc(const Op *o)
     return begin >= 0 && begin % 16 == 0 ? NULL : refuse(o, "at %" PRId64, begin);
 }
 
+/* What is in a slot, or a part of that. */
+static const Type *
+slice_type(const Op *o)
+{
+    const Type *all = slot_type(o, 0, at(o, 0)->layout);
+    int64_t bits = ir_attr(o, ATTR_PART);
+    return bits ? ty_part(comp(o), all, (Col)bits) : all;
+}
+
 static const char *
 want_slice(const Op *o)
 {
     if (!at(o, 0)->is_local)
         return refuse(o, "operand 0 is %s, expected local", type_text(o, at(o, 0)));
+    if (ir_attr(o, ATTR_PART) && (at(o, 0)->slots > 1 || !slice_type(o)))
+        return refuse(o, "of %s: no such parts", type_text(o, at(o, 0)));
     return want_arg(o, 1, i32(o));
 }
 
 const char *
 check_local_load(const Op *o)
 {
-    return ALL(want_slice(o), want_result(o, 0, slot_type(o, 0, at(o, 0)->layout)));
+    return ALL(want_slice(o), want_result(o, 0, slice_type(o)));
 }
 
 const char *
 check_local_store(const Op *o)
 {
-    return ALL(want_slice(o), want_arg(o, 2, slot_type(o, 0, at(o, 0)->layout)));
+    return ALL(want_slice(o), want_arg(o, 2, slice_type(o)));
 }
 
 const char *

@@ -120,6 +120,8 @@ const Type *ty_with_shape(Comp *c, const Type *t, int rank, const int32_t *shape
 const Type *ty_with_layout(Comp *c, const Type *t, const Layout *l);
 const Type *ty_smem(Comp *c, const Type *block, int slots, const Layout *offsets);
 const Type *ty_local(Comp *c, const Type *block, int slots);
+/* One of the parts of t, of a layout, that those bits of a flat index number; NULL: they are not of registers alone. */
+const Type *ty_part(Comp *c, const Type *t, Col bits);
 /* A block of it in registers. */
 const Type *ty_slot(Comp *c, const Type *smem, const Layout *l);
 const Type *ty_mbar(Comp *c, int n);
@@ -540,6 +542,7 @@ void ir_move_before(Op *o, Op *before);
 /* Copies o (with regions) at b; operands are looked up in map (Val * -> Val *),
  * which gains the new results. */
 Op *ir_clone(Build *b, const Op *o, Map *map);
+void ir_clone_region(Func *f, Op *to, const Op *from, int r, Map *map);
 Val *ir_mapped(const Map *map, Val *v);         /* v itself where map has none */
 bool ir_is_inside(const Op *o, const Block *b); /* at any depth */
 void ir_yield(Block *b, const Loc *loc);        /* ends a region that gives nothing */

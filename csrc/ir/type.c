@@ -131,6 +131,16 @@ ty_local(Comp *c, const Type *block, int slots)
 }
 
 const Type *
+ty_part(Comp *c, const Type *t, Col bits)
+{
+    const Layout *l = layout_part(c, t->layout, bits);
+    int32_t shape[MAX_RANK];
+    for (int d = 0; l && d < t->rank; d++)
+        shape[d] = 1 << l->log2_shape[d];
+    return l ? ty_with_layout(c, ty_with_shape(c, t, t->rank, shape), l) : NULL;
+}
+
+const Type *
 ty_mbar(Comp *c, int n)
 {
     return intern(c, &(Type){.elem = E_I64, .mbars = (uint8_t)n});

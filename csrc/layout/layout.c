@@ -233,6 +233,40 @@ layout_slice(Comp *c, const Layout *l, int axis)
     return layout_intern(c, &r);
 }
 
+static Col
+without(Col bits, Col c)
+{
+    Col y = 0;
+    for (int i = 0, n = 0; c >> i; i++)
+        if (!(bits >> i & 1))
+            y |= (c >> i & 1) << n++;
+    return y;
+}
+
+const Layout *
+layout_part(Comp *c, const Layout *l, Col bits)
+{
+    Layout y = {.rank = l->rank};
+    Col seen = 0;
+    for (int d = 0; d < l->rank; d++) {
+        Col of_dim = ((Col)1 << l->log2_shape[d]) - 1;
+        int n = __builtin_popcount(bits & of_dim << layout_dim_shift(l, d));
+        y.log2_shape[d] = (uint8_t)(l->log2_shape[d] - n);
+    }
+    for (int in = 0; in < N_IN; in++)
+        for (int i = 0; i < l->n[in]; i++) {
+            Col b = l->basis[in][i];
+            bool is_cut = in == IN_REG && b & bits;
+            if (b & bits && (!is_cut || b & (b - 1) || b & seen))
+                return NULL;
+            if (is_cut)
+                seen |= b;
+            else
+                y.basis[in][y.n[in]++] = without(bits, b);
+        }
+    return seen == bits ? layout_intern(c, &y) : NULL;
+}
+
 const Layout *
 layout_permute(Comp *c, const Layout *l, const int *perm)
 {

@@ -83,6 +83,9 @@ const Layout *layout_broadcast(Comp *c, const Layout *l, const uint8_t *log2_sha
 /* Without dim axis: its bits vanish, so inputs along it replicate (a reduction's
  * result). Zero register bases stay; layout_dedup_regs drops them. */
 const Layout *layout_slice(Comp *c, const Layout *l, int axis);
+/* One of the parts of l that those bits of the flat index number. NULL: one of them is not a bit of the
+ * register's number alone. */
+const Layout *layout_part(Comp *c, const Layout *l, Col bits);
 /* Dim i of the result is dim perm[i] of l. */
 const Layout *layout_permute(Comp *c, const Layout *l, const int *perm);
 /* The flat index stays. */

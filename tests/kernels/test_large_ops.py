@@ -48,6 +48,28 @@ def transpose(x_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr):
 
 
 @tegula.jit
+def beside(x_ptr, out_ptr, rows_ptr, B: tl.constexpr):
+    """Reductions and scans of what another layout's registers make."""
+    m, n = tl.arange(0, B), tl.arange(0, B)
+    at = m[:, None] * B + n[None, :]
+    x = tl.load(x_ptr + at)
+    y = tl.trans(x) - 2 * x
+    tl.store(rows_ptr + m, tl.sum(y, 1))
+    tl.store(rows_ptr + B + n, tl.max(y, 0))
+    z = tl.cumsum(y, 0)
+    tl.store(out_ptr + at, z + tl.argmax(z, 1)[:, None])
+
+
+@tegula.jit
+def both_ways(x_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr):
+    """Scans that no loop over slices can do together."""
+    at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    x = tl.load(x_ptr + at)
+    up = tl.cumsum(x, 0, reverse=True)
+    tl.store(out_ptr + at, tl.cumsum(up, 0) + tl.cumsum(up, 1))
+
+
+@tegula.jit
 def look_up(
     x_ptr, at_ptr, out_ptr, AXIS: tl.constexpr, M: tl.constexpr, N: tl.constexpr
 ):
@@ -193,6 +215,29 @@ def test_transpose(device, rng, shape, warps, dtype):
     out = device.poison((N, M), dtype)
     transpose[(1,)](device.put(x), out, M=M, N=N, num_warps=warps)
     np.testing.assert_array_equal(device.get(out), (x + x).T)
+
+
+@pytest.mark.parametrize("warps, n", [(1, 128), (4, 256)])
+def test_beside(device, rng, warps, n):
+    x = rng.integers(-50, 50, (n, n)).astype(np.int32)
+    out, rows = device.poison((n, n), np.int32), device.poison((2, n), np.int32)
+    beside[(1,)](device.put(x), out, rows, B=n, num_warps=warps)
+    y = x.T - 2 * x
+    z = y.cumsum(0, dtype=np.int32)
+    np.testing.assert_array_equal(device.get(rows), [y.sum(1), y.max(0)])
+    np.testing.assert_array_equal(device.get(out), z + z.argmax(1)[:, None])
+
+
+@pytest.mark.parametrize(
+    "shape, warps", [((64, 256), 1), ((256, 256), 4), ((2, 65536), 4)]
+)
+def test_both_ways(device, rng, shape, warps):
+    x = rng.integers(-9, 9, shape).astype(np.int32)
+    out = device.poison(shape, np.int32)
+    both_ways[(1,)](device.put(x), out, M=shape[0], N=shape[1], num_warps=warps)
+    up = np.flip(np.flip(x, 0).cumsum(0, dtype=np.int32), 0)
+    want = up.cumsum(0, dtype=np.int32) + up.cumsum(1, dtype=np.int32)
+    np.testing.assert_array_equal(device.get(out), want)
 
 
 @pytest.mark.parametrize("axis", [0, 1])

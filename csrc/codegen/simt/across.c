@@ -70,6 +70,35 @@ across_is_live(const Across *k, int r)
     return ((uint32_t)r & ~k->x.reg_left) == 0;
 }
 
+void
+across_check_results(Across *k, int first)
+{
+    const Op *o = k->x.o;
+    int axis = (int)ir_attr(o, ATTR_AXIS);
+    const Layout *sliced = layout_dedup_regs(k->s->c,
+                                             layout_slice(k->s->c, k->x.l, axis)),
+                 *parted = first || is_big(k->s->f, arg(o, 0))
+                               ? NULL
+                               : axis_parted(k->s->c, k->x.l, axis);
+    for (int i = first; i < o->n_results; i++) {
+        const Type *t = result(o, i)->type;
+        if (t->rank && ((t->layout != sliced && t->layout != parted) ||
+                        t->layout != result(o, first)->type->layout))
+            sim_bad_layout(k->s, o);
+    }
+}
+
+void
+across_define_results(Across *k, int first)
+{
+    for (int i = 0; first + i < k->x.o->n_results; i++) {
+        Lv *to = sim_define(k->s, result(k->x.o, first + i));
+        for (int r = 0; r < k->x.n_regs; r++)
+            if (across_is_live(k, r))
+                *to++ = k->v[i][r];
+    }
+}
+
 /* ---- slots -------------------------------------------------------------------------------- */
 
 /* Byte offset of a slot, without the thread's part. */

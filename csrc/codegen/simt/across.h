@@ -21,6 +21,9 @@ void across_combine(Across *k, Lv *x, Lv *y, Lv *to);
 void across_get(Across *k, int r, Lv *x);
 void across_put(Across *k, int r, Lv *x);
 bool across_is_live(const Across *k, int r);
+/* The op's results from `first` on are what live registers hold, and have a layout for that. */
+void across_check_results(Across *k, int first);
+void across_define_results(Across *k, int first);
 
 void across_store(Across *k, const AxisSlots *t, int base);
 /* The warps' partials of live register number `which`: x[warp * n + operand]. In the order of

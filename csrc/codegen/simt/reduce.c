@@ -479,16 +479,8 @@ sim_reduce(Sim *s, const Op *o)
 {
     Across k = across_open(s, o, true);
     across_check(&k);
-    int axis = (int)ir_attr(o, ATTR_AXIS);
+    across_check_results(&k, 0);
     bool in_chunks = is_big(s->f, arg(o, 0));
-    const Layout *sliced = layout_dedup_regs(s->c, layout_slice(s->c, k.x.l, axis)),
-                 *parted = in_chunks ? NULL : axis_parted(s->c, k.x.l, axis);
-    for (int i = 0; i < o->n_results; i++) {
-        const Type *t = result(o, i)->type;
-        if (t->rank && ((t->layout != sliced && t->layout != parted) ||
-                        t->layout != result(o, 0)->type->layout))
-            sim_bad_layout(s, o);
-    }
     if (in_chunks)
         reduce_chunks(&k);
     else
@@ -503,10 +495,6 @@ sim_reduce(Sim *s, const Op *o)
         reduce_warps(&k, sim_scratch(s, o));
     else if (k.x.warp_axis && s->f->log2_ctas)
         reduce_cluster(&k);
-    for (int i = 0; i < k.x.n && !(in_chunks && keeps_partials(s, o)); i++) {
-        Lv *to = sim_define(s, result(o, i));
-        for (int r = 0; r < k.x.n_regs; r++)
-            if (across_is_live(&k, r))
-                *to++ = k.v[i][r];
-    }
+    if (!(in_chunks && keeps_partials(s, o)))
+        across_define_results(&k, 0);
 }

@@ -12,22 +12,16 @@
  * register) until the lanes and warps are through, and only then put in front of all x. For
  * warp bits the totals of all warps meet in shared memory. A reverse scan is the same with
  * upper and lower exchanged; the region's left operand is what was met first.
- *
- * A big operand (local.h) is scanned a chunk at a time, from one end of the axis to the other:
- * a chunk has whole runs, up to the highest bit of a lane or warp and as much beyond as it
- * holds, and what came before it goes in front of its prefixes (`carry`).
+ * Totals are results, too, where the scan goes on in the next slice of a block (passes/simt/chunk.c).
  */
 #include "codegen/simt/across.h"
-#include "codegen/simt/local.h"
 
 typedef struct Scan {
-    Across k;      /* k.v holds the totals of live registers */
-    Lv **x;        /* [n][n_regs]: the prefixes */
-    uint32_t regs; /* the register bits that are scanned now */
+    Across k; /* k.v holds the totals of live registers */
+    Lv **x;   /* [n][n_regs]: the prefixes */
     bool reverse;
     Lv **before;   /* [n][n_regs of live]: what precedes the thread's run; or NULL */
     Lv has_before; /* i1: something does, for all registers alike; NULL: nothing */
-    int scratch;   /* where warps meet; -1: not asked for yet */
 } Scan;
 
 /* Is this thread's bit in the half that comes second? */
@@ -50,12 +44,6 @@ static Lv *
 row(Scan *c)
 {
     return NEW_N(c->k.s->a, Lv, c->k.x.n);
-}
-
-static bool
-is_held(const Scan *c, int q)
-{
-    return !((uint32_t)q & ~c->regs);
 }
 
 /* t in front of the prefix of register q. */
@@ -100,7 +88,7 @@ scan_registers(Scan *c, const AxisStep *t, int n)
             int run = r | step_register(t, n, c->reverse ? (1 << n) - 1 - i : i);
             across_get(k, run, total);
             for (int q = 0; q < k->x.n_regs && i; q++)
-                if (is_held(c, q) && ((uint32_t)q & had) == (uint32_t)run)
+                if (((uint32_t)q & had) == (uint32_t)run)
                     prepend(c, before, q, NULL);
             if (i)
                 across_combine(k, before, total, total);
@@ -165,9 +153,7 @@ scan_warps(Scan *c)
     Across *k = &c->k;
     Sim *s = k->s;
     AxisSlots t = axis_slots(&k->x);
-    if (c->scratch < 0)
-        c->scratch = sim_scratch(s, k->x.o);
-    int base = c->scratch, which = 0, warps = 1 << t.log2_warps;
+    int base = sim_scratch(s, k->x.o), which = 0, warps = 1 << t.log2_warps;
     across_store(k, &t, base);
     sim_wait(s, k->x.o, WAIT_WRITTEN);
     Col none[LANE_BITS] = {0}, bits[WARP_BITS] = {0};
@@ -210,8 +196,6 @@ flush(Scan *c)
         return;
     Lv *t = row(c);
     for (int q = 0; q < k->x.n_regs; q++) {
-        if (!is_held(c, q))
-            continue;
         for (int i = 0; i < k->x.n; i++)
             t[i] = c->before[i][(uint32_t)q & k->x.reg_left];
         prepend(c, t, q, c->has_before);
@@ -221,7 +205,7 @@ flush(Scan *c)
     c->has_before = NULL;
 }
 
-/* The steps along the axis that lie in c->regs. x has the operands' registers. */
+/* x has the operands' registers. */
 static void
 scan_steps(Scan *c)
 {
@@ -231,12 +215,11 @@ scan_steps(Scan *c)
         memcpy(k->v[i], c->x[i], (size_t)k->x.n_regs * sizeof(Lv));
         c->before[i] = NEW_N(k->s->a, Lv, k->x.n_regs);
     }
-    k->x.reg_left = c->regs;
     bool warps_done = false;
     for (int i = 0; i < k->x.n_steps; i++) {
         const AxisStep *t = &k->x.step[i];
         int n = 0;
-        while (i + n < k->x.n_steps && t[n].in == IN_REG && c->regs >> t[n].bit & 1)
+        while (i + n < k->x.n_steps && t[n].in == IN_REG)
             n++;
         if (n) {
             flush(c);
@@ -252,103 +235,13 @@ scan_steps(Scan *c)
     flush(c);
 }
 
-/* ---- chunks --------------------------------------------------------------------------------- */
-
-/* What came before a chunk, of each live register. */
-typedef struct Carry {
-    Lv **phi; /* [n][n_regs] */
-    Lv is_there;
-} Carry;
-
-static Carry
-open_carry(Scan *c, const Chunks *chunks, uint32_t live, int n_axis)
-{
-    Across *k = &c->k;
-    Ll *l = k->s->l;
-    Carry y = {.phi = NEW_N(k->s->a, Lv *, k->x.n)};
-    for (int i = 0; i < k->x.n; i++) {
-        Lv none = LLVMConstNull(ll_type(l, arg(k->x.o, i)->type));
-        y.phi[i] = NEW_N(k->s->a, Lv, k->x.n_regs);
-        for (int r = 0; r < k->x.n_regs; r++) {
-            if ((uint32_t)r & ~live)
-                continue;
-            y.phi[i][r] = ll_phi(l, none, chunks->before);
-        }
-    }
-    Lv round = LLVMBuildAnd(l->b, chunks->round, ll_i32(l, (1 << n_axis) - 1), "");
-    y.is_there = LLVMBuildICmp(l->b, LLVMIntNE, round, ll_i32(l, 0), "");
-    return y;
-}
-
-/* The carry goes in front of the chunk's prefixes, and its totals behind the carry. */
-static void
-carry_on(Scan *c, const Carry *y)
-{
-    Across *k = &c->k;
-    Lv *before = row(c), *total = row(c), *both = row(c);
-    for (int r = 0; r < k->x.n_regs; r++) {
-        if (!across_is_live(k, r))
-            continue;
-        for (int i = 0; i < k->x.n; i++)
-            before[i] = y->phi[i][r];
-        for (int q = 0; q < k->x.n_regs; q++)
-            if (is_held(c, q) && ((uint32_t)q & k->x.reg_left) == (uint32_t)r)
-                prepend(c, before, q, y->is_there);
-        across_get(k, r, total);
-        across_combine(k, before, total, both);
-        choose_values(c, y->is_there, both, total, both);
-        across_put(k, r, both);
-    }
-}
-
-static void
-close_carry(Scan *c, const Carry *y)
-{
-    Across *k = &c->k;
-    LLVMBasicBlockRef end = LLVMGetInsertBlock(k->s->l->b);
-    for (int i = 0; i < k->x.n; i++)
-        for (int r = 0; r < k->x.n_regs; r++)
-            if (y->phi[i][r])
-                LLVMAddIncoming(y->phi[i][r], &k->v[i][r], &end, 1);
-}
-
-static void
-scan_chunks(Scan *c, const AxisCut *how)
-{
-    Across *k = &c->k;
-    Sim *s = k->s;
-    uint32_t axis = layout_moves(k->x.l, IN_REG, (int)ir_attr(k->x.o, ATTR_AXIS));
-    if (k->x.warp_axis)
-        c->scratch = sim_scratch(s, k->x.o);
-    Chunks chunks = sim_rounds(s, NULL, how->regs, how->bit, how->n);
-    Carry carry = open_carry(c, &chunks, how->regs & ~axis, how->n_axis);
-    if (c->reverse) /* from the high end of the axis down */
-        chunks.i = LLVMBuildXor(s->l->b, chunks.i, ll_i32(s->l, (1 << how->n_axis) - 1),
-                                "");
-    c->regs = how->regs;
-    for (int i = 0; i < k->x.n; i++)
-        c->x[i] = sim_chunk(s, &chunks, arg(k->x.o, i));
-    scan_steps(c);
-    if (how->n_axis)
-        carry_on(c, &carry);
-    for (int i = 0; i < k->x.n; i++)
-        sim_chunk_keep(s, &chunks, result(k->x.o, i), c->x[i]);
-    if (k->x.warp_axis)
-        sim_wait(s, k->x.o, WAIT_READ);
-    close_carry(c, &carry);
-    sim_chunks_end(s, &chunks);
-}
-
 /* ---- the op ------------------------------------------------------------------------------------ */
 
 void
 sim_scan(Sim *s, const Op *o)
 {
-    Scan c = {.k = across_open(s, o, false),
-              .reverse = ir_attr(o, ATTR_REVERSE) != 0,
-              .scratch = -1};
+    Scan c = {.k = across_open(s, o, false), .reverse = ir_attr(o, ATTR_REVERSE) != 0};
     Across *k = &c.k;
-    AxisCut how;
     across_check(k);
     k->v = NEW_N(s->a, Lv *, k->x.n);
     c.x = NEW_N(s->a, Lv *, k->x.n);
@@ -356,15 +249,12 @@ sim_scan(Sim *s, const Op *o)
     for (int i = 0; i < k->x.n; i++)
         if (result(o, i)->type->layout != k->x.l)
             sim_bad_layout(s, o);
-    if (is_big(s->f, arg(o, 0)) && axis_cut(&k->x, s->f->chunk_bits, &how)) {
-        scan_chunks(&c, &how);
-        return;
-    }
-    c.regs = (uint32_t)k->x.n_regs - 1;
+    across_check_results(k, k->x.n);
     for (int i = 0; i < k->x.n; i++) {
         Lv *x = sim_val(s, arg(o, i));
         c.x[i] = sim_define(s, result(o, i));
         memcpy(c.x[i], x, (size_t)k->x.n_regs * sizeof(Lv));
     }
     scan_steps(&c);
+    across_define_results(k, k->x.n);
 }

@@ -1,7 +1,8 @@
 /* slices: blocks that the pass chunk keeps in the thread's own memory, slice by slice.
  *
  * The text says where each begins (local_alloc {at=64}), and a thread's registers of a slice lie side
- * by side there, so that 16 bytes of them are one access.
+ * by side there, so that 16 bytes of them are one access. Parts of a block that lies there whole have its registers
+ * where these are.
  */
 #include "codegen/simt/simt.h"
 
@@ -25,48 +26,62 @@ sim_slices(Sim *s, const Val *local)
     return LLVMBuildInBoundsGEP2(s->l->b, s->l->i8, all_slices(s), &at, 1, "");
 }
 
-/* Bytes of a slice of t in one thread. */
-static int
-slice_bytes(const Type *t)
-{
-    return ty_bytes(t) << t->layout->n[IN_REG];
-}
+/* Where a slice's registers are in its slot, or a part's in the only one. */
+typedef struct Slice {
+    Lv begin;
+    int reg[MAX_BITS]; /* the slot's bit for each bit of a register's number */
+    int log2_vec;      /* of registers that lie side by side */
+} Slice;
 
-/* Of the slice that operand 1 numbers. */
-static Lv
-slice_of(Sim *s, const Op *o)
+/* Of type t, by operands 0 and 1. */
+static Slice
+slice_of(Sim *s, const Op *o, const Type *t)
 {
     Ll *l = s->l;
     const Val *local = arg(o, 0);
-    Lv i = LLVMBuildMul(l->b, sim_val(s, arg(o, 1))[0],
-                        ll_i32(l, slice_bytes(local->type)), "");
+    const Layout *all = local->type->layout;
+    Col bits = (Col)ir_attr(o, ATTR_PART), col[MAX_BITS] = {0};
+    Slice y = {0};
+    int n = 0, n_col = bits ? __builtin_popcount(bits) : log2_of(local->type->slots);
+    int bytes = ty_bytes(t);
+    for (int i = 0; i < n_col && !bits; i++)
+        col[i] = (Col)bytes << (all->n[IN_REG] + i);
+    for (int i = 0; i < all->n[IN_REG]; i++)
+        if (all->basis[IN_REG][i] & bits)
+            col[__builtin_popcount(bits & (all->basis[IN_REG][i] - 1))] = (Col)bytes
+                                                                          << i;
+        else
+            y.reg[n++] = i;
+    while (y.log2_vec < n && y.reg[y.log2_vec] == y.log2_vec &&
+           bytes << y.log2_vec < SLICE_ALIGN)
+        y.log2_vec++;
+    Lv i = sim_xor_columns(s, sim_val(s, arg(o, 1))[0], col, n_col);
     Lv at = LLVMBuildAdd(l->b, i, ll_i32(l, (int32_t)ir_attr(local->def, ATTR_AT)), "");
     Lv index = LLVMBuildZExt(l->b, at, l->i64, "");
-    return LLVMBuildInBoundsGEP2(l->b, l->i8, all_slices(s), &index, 1, "");
+    y.begin = LLVMBuildInBoundsGEP2(l->b, l->i8, all_slices(s), &index, 1, "");
+    return y;
 }
 
 static Lv
-behind(Sim *s, Lv slice, int bytes)
+register_at(Sim *s, const Slice *k, int r, int bytes)
 {
-    Lv index = ll_i64(s->l, bytes);
-    return LLVMBuildInBoundsGEP2(s->l->b, s->l->i8, slice, &index, 1, "");
-}
-
-static int
-per_access(const Type *t)
-{
-    return MIN(SLICE_ALIGN / ty_bytes(t), 1 << t->layout->n[IN_REG]);
+    int64_t at = 0;
+    for (int i = 0; r >> i; i++)
+        at |= (int64_t)(r >> i & 1) << k->reg[i];
+    Lv index = ll_i64(s->l, at * bytes);
+    return LLVMBuildInBoundsGEP2(s->l->b, s->l->i8, k->begin, &index, 1, "");
 }
 
 void
 sim_slice_load(Sim *s, const Op *o)
 {
     const Val *v = result(o, 0);
-    int n = per_access(v->type), bytes = ty_bytes(v->type);
-    Lv slice = slice_of(s, o), *r = sim_define(s, v);
+    Slice k = slice_of(s, o, v->type);
+    int n = 1 << k.log2_vec, bytes = ty_bytes(v->type);
+    Lv *r = sim_define(s, v);
     for (int i = 0; i < sim_n_regs(v); i += n) {
         Lv x = LLVMBuildLoad2(s->l->b, sim_packed_type(s, v->type, n),
-                              behind(s, slice, i * bytes), "");
+                              register_at(s, &k, i, bytes), "");
         LLVMSetAlignment(x, (unsigned)(n * bytes));
         sim_unpack(s, v->type, x, n, r + i);
     }
@@ -76,11 +91,12 @@ void
 sim_slice_store(Sim *s, const Op *o)
 {
     const Val *v = arg(o, 2);
-    int n = per_access(v->type), bytes = ty_bytes(v->type);
-    Lv slice = slice_of(s, o), *r = sim_val(s, v);
+    Slice k = slice_of(s, o, v->type);
+    int n = 1 << k.log2_vec, bytes = ty_bytes(v->type);
+    Lv *r = sim_val(s, v);
     for (int i = 0; i < sim_n_regs(v); i += n) {
         Lv x = LLVMBuildStore(s->l->b, sim_pack(s, v->type, r + i, n),
-                              behind(s, slice, i * bytes));
+                              register_at(s, &k, i, bytes));
         LLVMSetAlignment(x, (unsigned)(n * bytes));
     }
 }

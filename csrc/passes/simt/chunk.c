@@ -8,7 +8,7 @@
  *
  * A slice is a block like any other, of the same layout with fewer registers, so nothing behind
  * this pass knows of slices but local_load and local_store, which bring what a later loop
- * needs and cannot or should not compute again. chunk_dims.c chooses the dim to cut along,
+ * needs and cannot or should not compute again. chunk_dims.c chooses the dims to cut along,
  * chunk_levels.c the loop for each op, chunk_loops.c what is kept, and it builds the loops.
  *
  * Results that lanes part between them (reduced_layouts.c) are moved to be so where that helps to cut.
@@ -94,17 +94,17 @@ is_one_loop(const Cut *k)
     return true;
 }
 
-/* Slices of 32 registers or, where a dim has no bits for so many slices, of 64. as_one_loop: or
+/* Slices of 32 registers or, where a dim has no bits for so many slices, of 64; where any bits do, of 128. as_one_loop: or
  * none. */
 static bool
-cut(Func *f, bool as_one_loop)
+cut(Func *f, bool as_one_loop, Slack slack)
 {
     int most = most_register_bits(f->body) - MAX_CHUNK_BITS;
-    for (int log2 = most; log2 > 0 && 1 << log2 <= MAX_SLICES && log2 >= most - 1;
-         log2--) {
+    for (int log2 = MIN(most, LOG2_SLICES);
+         log2 > 0 && log2 >= most - 1 - (slack == SLACK_BITS); log2--) {
         Cut k = {.f = f, .c = f->c, .a = f->c->arena, .log2 = log2};
         k.step_of.a = k.a;
-        if (!chunk_dims(&k))
+        if (!chunk_dims(&k, slack))
             continue;
         chunk_levels(&k);
         if (as_one_loop && !is_one_loop(&k))
@@ -120,13 +120,14 @@ static bool
 cut_rows(Func *f)
 {
     bool is_relaid = chunk_relaid(f);
-    return (chunk_carried(f, true) || is_relaid) && cut(f, false);
+    return (chunk_carried(f, true) || is_relaid) && cut(f, false, SLACK_NONE);
 }
 
 static bool
 cut_anyhow(Func *f)
 {
-    return cut(f, false) || (cut_rows(trial_copy(f)) && cut_rows(f));
+    return cut(f, false, SLACK_NONE) || (cut_rows(trial_copy(f)) && cut_rows(f)) ||
+           cut(f, false, SLACK_BITS);
 }
 
 /* ---- results that lanes part --------------------------------------------------------- */
@@ -199,7 +200,7 @@ pass_chunk(Func *f)
     bool as_one_loop = words < MAX_WORDS && f->c->opt.target.sm >= 90;
     if (words >= CUT_WORDS && !has_acc && !f->log2_ctas) {
         have_whole(f, &parts);
-        if (cut(f, as_one_loop))
+        if (cut(f, as_one_loop, SLACK_NONE))
             return;
         have_parted(f, &parts);
     }
@@ -212,5 +213,7 @@ pass_chunk(Func *f)
     chunk_carried(f, false);
     if (!has_acc && !f->log2_ctas && cut_anyhow(f))
         return;
+    if (!f->log2_ctas && chunk_scans(f))
+        cut(f, false, SLACK_WHOLE);
     f->chunk_bits = bits_for(count_big(f->body));
 }

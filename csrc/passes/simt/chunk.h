@@ -2,7 +2,7 @@
  *
  *     chunk_carried.c what loops carry goes to local memory
  *     chunk_relaid.c  what is loaded and stored in other layouts than blocks beside it
- *     chunk_dims.c    along which dim each value is cut
+ *     chunk_dims.c    along which dims each value is cut
  *     chunk_levels.c  which loop each op belongs to
  *     chunk_loops.c   what each loop computes again and what is kept; the loops
  */
@@ -17,20 +17,28 @@ typedef struct Step {
     Op *o;
     int number;
     bool is_cut, is_whole;
-    bool
-        is_sum; /* a reduction along the dim that is cut: there when its loop is through */
+    /* Along the dims that are cut: a reduction, which is there when its loop is through; a scan, which goes on from
+     * slice to slice. */
+    bool is_sum, is_carry;
     int level;       /* of the loop over slices that it is in; is_cut */
     int whole_level; /* it stands in front of that loop; is_whole */
 } Step;
+
+/* Which bit of a value's flat index each bit of a slice's number is; NO_BIT: all its slices are alike. */
+enum { NO_BIT = -1, LOG2_SLICES = 10 };
+_Static_assert(1 << LOG2_SLICES == MAX_SLICES, "as many as a type has");
+typedef struct Bits {
+    int8_t at[LOG2_SLICES];
+} Bits;
 
 typedef struct Cut {
     Func *f;
     Comp *c;
     Arena *a;
-    int log2;    /* of the number of slices */
-    int8_t *dim; /* by id: that is cut; -1: the value is not */
-    bool *only;  /* by id: nobody has the whole value */
-    int n_sums;  /* reductions along a dim that is cut */
+    int log2;   /* of the number of slices */
+    Bits *bits; /* by id: none, if the value is not cut */
+    bool *only; /* by id: nobody has the whole value */
+    int n_sums; /* reductions along a dim that is cut */
     VEC(Step *) steps;
     Map step_of; /* Op -> Step */
 } Cut;
@@ -46,19 +54,28 @@ chunk_is_local(const Op *o)
 /* ---- chunk_carried.c --------------------------------------------------------------------- */
 /* false: no loop carries a big block, or any if all, and none comes out of an if. */
 bool chunk_carried(Func *f, bool all);
+/* What scans of big blocks take and give goes through local memory. false: there are none. */
+bool chunk_scans(Func *f);
 
 /* ---- chunk_relaid.c ---------------------------------------------------------------------- */
 /* false: no rows in lanes stand beside a block whose rows are registers. */
 bool chunk_relaid(Func *f);
 
 /* ---- chunk_dims.c ------------------------------------------------------------------------ */
-/* false: some value cannot be cut so. */
-bool chunk_dims(Cut *k);
+/* What may be: any bits number slices, which may have more registers; big values stay whole that no scan takes. */
+typedef enum Slack { SLACK_NONE, SLACK_BITS, SLACK_WHOLE } Slack;
+bool chunk_dims(Cut *k, Slack slack); /* false: some value cannot be cut so */
+bool chunk_has_slices(const Cut *k, const Val *v);
+bool chunk_is_cut_alike(const Cut *k, const Val *x, const Val *y);
+/* Are o's operands cut along its axis alone? */
+bool chunk_is_along(const Cut *k, const Op *o);
 /* Is an element of the result made of one element of each operand? */
 bool chunk_is_plain(const Op *o);
 bool chunk_runs_once(const Op *o); /* an access that would write again */
-/* The dim of operand i that is cut where dim r of o's results is; negative: none. */
-int chunk_operand_dim(const Op *o, int i, int r);
+/* Is a slice of o's results made of one of operand i? */
+bool chunk_takes_slices(const Cut *k, const Op *o, int i);
+int64_t chunk_mask(const Cut *k,
+                   const Val *v); /* of the bits that number slices of v */
 const Type *chunk_type(const Cut *k, const Val *v); /* of a slice of v */
 
 /* ---- chunk_levels.c ---------------------------------------------------------------------- */

@@ -132,11 +132,44 @@ carry_if(Carried *w, Op *o)
     }
 }
 
+static Carried
+open_carried(Func *f, bool all)
+{
+    return (Carried){.f = f,
+                     .a = f->c->arena,
+                     .all = all,
+                     .end = round_up(local_bytes(f), LOCAL_ALIGN)};
+}
+
+bool
+chunk_scans(Func *f)
+{
+    Carried w = open_carried(f, false);
+    Map placed = {.a = w.a}; /* Val -> Val */
+    EACH_CONTROL_OP(o, f->body)
+        for (int i = 0; o->op == OP_SCAN && i < o->n_args; i++) {
+            Val *x = arg(o, i), *y = result(o, i);
+            if (!lies(&w, x))
+                continue;
+            bool is_there = x->def && x->def->op == OP_LOCAL_LOAD;
+            Val *m = is_there ? arg(x->def, 0) : map_get(&placed, x, 0);
+            if (!is_there && (!m || m->def->block != o->block)) {
+                m = new_place(&w, o, x->type);
+                put(m, o, x);
+                map_put(&placed, x, 0, m);
+            }
+            ir_set_arg(o, i, get(m, o, x->type));
+            m = new_place(&w, o, y->type);
+            load_instead(&w, y, m);
+            put(m, o->next, y);
+        }
+    return w.n_places > 0;
+}
+
 bool
 chunk_carried(Func *f, bool all)
 {
-    Carried w = {.f = f, .a = f->c->arena, .all = all};
-    w.end = round_up(local_bytes(f), LOCAL_ALIGN);
+    Carried w = open_carried(f, all);
     EACH_OP_INSIDE_OUT(o, f->body) {
         if (o->op == OP_FOR)
             carry_for(&w, o);

@@ -1,19 +1,21 @@
-/* chunk_dims: along which dim each big value is cut, and what must be cut with it.
+/* chunk_dims: along which dims each big value is cut, and what must be cut with it.
  *
  *     f32[64, 1024]   cut along dim 0 in 8:   f32[8, 1024]     reductions along dim 1 stay whole
  *                     cut along dim 1 in 8:   f32[64, 128]     they are summed up over the slices
+ *                     along both, in 4:       f32[32, 512]     as a transposition needs it
  *
- * From a big value the choice spreads through the ops that it meets: to operands always, since a
- * slice is made of slices; to users only where nobody can have the whole value. Of the dims
- * that fit everywhere the one with the fewest sums over slices is taken.
+ * A slice's number has its bits from the value's flat index. From a big value the choice of those spreads through
+ * the ops that it meets: to operands always, since a slice is made of slices; to users only where nobody can have
+ * the whole value. Of the dims that fit everywhere the one with the fewest sums over slices is
+ * taken; where none does, as many bits of any dims as fit.
  *
- * Rule 1: the bits of a dim that number its slices are its highest, and each is a bit of the
- *         register's number. So a slice is a block of the same layout with fewer registers, and
- *         no element moves to another thread.
+ * Rule 1: each bit that numbers slices is a bit of the register's number. So a slice is a block of the
+ *         same layout with fewer registers, and no element moves to another thread.
+ * Rule 2: those of an arange are its highest, so that a slice counts on by one.
  */
 #include "passes/simt/chunk.h"
 
-enum { WHOLE = -1, MISFIT = -2, SUMMED = -3 };
+enum { MISFIT = -2, SUMMED = -3 };
 
 typedef VEC(Val *) Todo;
 
@@ -29,69 +31,75 @@ top_of(const Type *t, int d)
     return n;
 }
 
-/* The dim of `to` whose highest bit is that of dim d of `from`. */
 static int
-reshaped(const Type *from, int d, const Type *to)
+dim_of(const Type *t, int bit)
 {
-    for (int r = 0; r < to->rank; r++)
-        if (to->shape[r] > 1 && top_of(to, r) == top_of(from, d))
-            return r;
-    return MISFIT;
+    int d = t->rank - 1;
+    while (bit >= top_of(t, d))
+        d--;
+    return d;
 }
 
-int
-chunk_operand_dim(const Op *o, int i, int r)
+/* What is bit `bit` of t, along dim d of it, in u, whose dim e is that dim? */
+static int
+moved(const Type *t, int bit, int d, const Type *u, int e)
+{
+    return bit - top_of(t, d + 1) + top_of(u, e + 1);
+}
+
+/* The bit of operand i that is bit b of o's results. */
+static int
+operand_bit(const Op *o, int i, int b)
 {
     int axis = (int)ir_attr(o, ATTR_AXIS), perm[MAX_RANK];
-    const Type *t = arg(o, i)->type;
+    const Type *t = arg(o, i)->type, *r = o->n_results ? result(o, 0)->type : t;
     if (chunk_is_local(o))
-        return i == 1 ? WHOLE : r;
+        return i == 2 ? b : NO_BIT;
+    int d = dim_of(r, b);
     switch (o->op) {
-    case OP_SPLAT: return WHOLE;
-    case OP_EXPAND: return r == axis ? MISFIT : r - (r > axis);
-    case OP_BROADCAST: return t->shape[r] == 1 ? WHOLE : r;
-    case OP_RESHAPE: return reshaped(result(o, 0)->type, r, t);
-    case OP_JOIN: return r == t->rank ? MISFIT : r;
-    case OP_REDUCE: return r + (r >= axis);
-    case OP_SCAN:
-    case OP_GATHER: return r == axis ? MISFIT : r;
-    case OP_TRANS: ir_perm(o, perm); return perm[r];
-    case OPS(OP_SPLIT, OPS_MOVED, OPS_ACCESS, OP_ASSERT): return r;
+    case OP_SPLAT: return NO_BIT;
+    case OP_BROADCAST: return t->shape[d] == 1 ? NO_BIT : moved(r, b, d, t, d);
+    case OP_JOIN: return b ? b - 1 : MISFIT;
+    case OP_SPLIT: return b + 1;
+    case OP_REDUCE: return moved(r, b, d, t, d + (d >= axis));
+    case OP_GATHER: return d == axis ? MISFIT : moved(r, b, d, t, d);
+    case OP_TRANS: ir_perm(o, perm); return moved(r, b, d, t, perm[d]);
+    case OPS(OP_EXPAND, OP_RESHAPE, OP_SCAN):
+    case OPS(OPS_MOVED, OPS_ACCESS, OP_ASSERT): return b;
     case OPS(OP_CONST, OP_ARANGE, OPS_GRID, OP_CAT, OP_RESIZE, OPS_ELEM, OPS_TENSOR,
              OP_DOT, OP_HISTOGRAM, OPS_FOREIGN, OPS_FLOW, OP_ASSUME, OP_PRINT, OP_DEBUG,
              OPS_THREADS):
         break;
     }
-    return op_has(o, OPF_ELEM) ? r : MISFIT;
+    return op_has(o, OPF_ELEM) ? b : MISFIT;
 }
 
-/* The dim of o's results that is cut where dim d of operand i is. */
+/* The bit of o's results that is bit b of operand i. */
 static int
-result_dim(const Op *o, int i, int d)
+result_bit(const Op *o, int i, int b)
 {
     int axis = (int)ir_attr(o, ATTR_AXIS), perm[MAX_RANK];
-    const Type *t = arg(o, i)->type;
-    if (chunk_is_local(o))
-        return d;
+    const Type *t = arg(o, i)->type, *r = o->n_results ? result(o, 0)->type : t;
+    int d = dim_of(t, b);
     switch (o->op) {
-    case OP_EXPAND: return d + (d >= axis);
-    case OP_RESHAPE: return reshaped(t, d, result(o, 0)->type);
-    case OP_SPLIT: return d == t->rank - 1 ? MISFIT : d;
-    case OP_REDUCE: return d == axis ? SUMMED : d - (d > axis);
-    case OP_SCAN:
-    case OP_GATHER: return d == axis ? MISFIT : d;
+    case OP_BROADCAST: return moved(t, b, d, r, d);
+    case OP_JOIN: return b + 1;
+    case OP_SPLIT: return b ? b - 1 : MISFIT;
+    case OP_REDUCE: return d == axis ? SUMMED : moved(t, b, d, r, d - (d > axis));
+    case OP_GATHER: return d == axis ? MISFIT : moved(t, b, d, r, d);
     case OP_TRANS:
         ir_perm(o, perm);
-        for (int r = 0; r < t->rank; r++)
-            if (perm[r] == d)
-                return r;
+        for (int e = 0; e < r->rank; e++)
+            if (perm[e] == d)
+                return moved(t, b, d, r, e);
         return MISFIT;
-    case OPS(OP_BROADCAST, OP_JOIN, OPS_MOVED, OPS_ACCESS, OP_ASSERT): return d;
+    case OPS(OP_EXPAND, OP_RESHAPE, OP_SCAN):
+    case OPS(OPS_MOVED, OPS_ACCESS, OP_ASSERT): return b;
     case OPS(OPS_VALUES, OP_CAT, OP_RESIZE, OPS_ELEM, OPS_TENSOR, OP_DOT, OP_HISTOGRAM,
              OPS_FOREIGN, OPS_FLOW, OP_ASSUME, OP_PRINT, OP_DEBUG, OPS_THREADS):
         break;
     }
-    return op_has(o, OPF_ELEM) ? d : MISFIT;
+    return op_has(o, OPF_ELEM) || chunk_is_local(o) ? b : MISFIT;
 }
 
 bool
@@ -130,62 +138,146 @@ can_be_cut(const Op *o)
 
 /* ---- slices ------------------------------------------------------------------------------ */
 
-/* Bits of the flat index that number slices of v: from the lowest on, Cut.log2 of them. */
-static int
-lowest_cut_bit(const Cut *k, const Val *v)
+static Bits
+no_bits(void)
 {
-    const Type *t = v->type;
-    return top_of(t, k->dim[v->id]) - k->log2;
+    Bits b;
+    memset(b.at, NO_BIT, sizeof b.at);
+    return b;
 }
 
 static bool
-is_register_bit(const Layout *l, int bit)
+has_bits(Bits b)
 {
-    int n = 0;
-    for (int in = 0; in < N_IN; in++)
-        for (int i = 0; i < l->n[in]; i++)
-            if (l->basis[in][i] >> bit & 1)
-                n += in == IN_REG && l->basis[in][i] == (Col)1 << bit ? 1 : 2;
-    return n == 1;
+    for (int i = 0; i < LOG2_SLICES; i++)
+        if (b.at[i] != NO_BIT)
+            return true;
+    return false;
 }
 
 static bool
-fits_dim(const Cut *k, const Val *v)
+is_same(Bits x, Bits y)
 {
-    if (v->type->shape[k->dim[v->id]] >> k->log2 == 0)
-        return false;
-    int from = lowest_cut_bit(k, v);
+    return !memcmp(&x, &y, sizeof x);
+}
+
+bool
+chunk_has_slices(const Cut *k, const Val *v)
+{
+    return has_bits(k->bits[v->id]);
+}
+
+bool
+chunk_is_cut_alike(const Cut *k, const Val *x, const Val *y)
+{
+    return is_same(k->bits[x->id], k->bits[y->id]);
+}
+
+/* Bits of the results of o, or of operand i of it, by those of the other; false: it has none such. */
+static bool
+map_bits(const Op *o, int i, int (*bit)(const Op *, int, int), Bits from, Bits *to)
+{
+    *to = no_bits();
+    for (int j = 0; j < LOG2_SLICES; j++) {
+        int b = from.at[j] == NO_BIT ? NO_BIT : bit(o, i, from.at[j]);
+        if (b < NO_BIT)
+            return false;
+        to->at[j] = (int8_t)b;
+    }
+    return true;
+}
+
+bool
+chunk_takes_slices(const Cut *k, const Op *o, int i)
+{
+    Bits b;
+    return map_bits(o, i, operand_bit, k->bits[result(o, 0)->id], &b) && has_bits(b);
+}
+
+/* The highest of dim d. */
+static Bits
+bits_of_dim(const Cut *k, const Type *t, int d)
+{
+    Bits b = no_bits();
     for (int i = 0; i < k->log2; i++)
-        if (!is_register_bit(v->type->layout, from + i))
+        b.at[i] = (int8_t)(top_of(t, d) - k->log2 + i);
+    return b;
+}
+
+static bool
+is_across(const Op *o, int bit)
+{
+    return bit != NO_BIT && dim_of(arg(o, 0)->type, bit) == (int)ir_attr(o, ATTR_AXIS);
+}
+
+static bool
+is_along(const Op *o, Bits b)
+{
+    for (int i = 0; i < LOG2_SLICES; i++)
+        if (b.at[i] != NO_BIT && !is_across(o, b.at[i]))
+            return false;
+    return has_bits(b);
+}
+
+bool
+chunk_is_along(const Cut *k, const Op *o)
+{
+    return is_along(o, k->bits[arg(o, 0)->id]);
+}
+
+/* One slice behind the other goes along the axis, or no slice does. */
+static bool
+scan_fits(const Cut *k, const Op *o, Bits b)
+{
+    Bits all = bits_of_dim(k, arg(o, 0)->type, (int)ir_attr(o, ATTR_AXIS));
+    bool across = false;
+    for (int i = 0; i < LOG2_SLICES; i++)
+        across |= is_across(o, b.at[i]);
+    return !across || (is_same(b, all) && is_simple_region(o));
+}
+
+static Col
+mask_of(Bits b)
+{
+    Col m = 0;
+    for (int i = 0; i < LOG2_SLICES; i++)
+        m |= b.at[i] == NO_BIT ? 0 : (Col)1 << b.at[i];
+    return m;
+}
+
+/* Are slices parts of v, as local_load and local_store number them? */
+static bool
+is_part(const Cut *k, Bits b)
+{
+    for (int i = 0; i < k->log2; i++)
+        if (b.at[i] <= (i ? b.at[i - 1] : NO_BIT))
             return false;
     return true;
+}
+
+static bool
+fits(const Cut *k, const Val *v, Bits b)
+{
+    Col m = mask_of(b);
+    if (!layout_part(k->c, v->type->layout, m))
+        return false;
+    if (v->def && chunk_is_local(v->def) && !is_part(k, b))
+        return false;
+    if (v->def && v->def->op == OP_SCAN)
+        return scan_fits(k, v->def, b);
+    return !v->def || v->def->op != OP_ARANGE || m + (m & -m) == (Col)v->type->shape[0];
+}
+
+int64_t
+chunk_mask(const Cut *k, const Val *v)
+{
+    return mask_of(k->bits[v->id]);
 }
 
 const Type *
 chunk_type(const Cut *k, const Val *v)
 {
-    const Type *t = v->type;
-    const Layout *l = t->layout;
-    int d = k->dim[v->id], from = lowest_cut_bit(k, v);
-    int32_t shape[MAX_RANK];
-    memcpy(shape, t->shape, sizeof shape);
-    shape[d] >>= k->log2;
-    Layout y = *l;
-    y.log2_shape[d] = (uint8_t)(y.log2_shape[d] - k->log2);
-    y.n[IN_REG] = 0;
-    Col low = ((Col)1 << from) - 1, cut = (((Col)1 << k->log2) - 1) << from;
-    for (int in = 0; in < N_IN; in++)
-        for (int i = 0; i < l->n[in]; i++) {
-            Col c = l->basis[in][i];
-            if (in == IN_REG && c & cut)
-                continue;
-            int to = in == IN_REG ? y.n[IN_REG]++ : i;
-            y.basis[in][to] = (c & low) | (c & ~low) >> k->log2;
-        }
-    for (int i = y.n[IN_REG]; i < l->n[IN_REG]; i++)
-        y.basis[IN_REG][i] = 0;
-    return ty_with_layout(k->c, ty_with_shape(k->c, t, t->rank, shape),
-                          layout_intern(k->c, &y));
+    return ty_part(k->c, v->type, mask_of(k->bits[v->id]));
 }
 
 /* May o not be there both as slices and as a whole? It would be computed twice. */
@@ -198,62 +290,69 @@ chunk_runs_once(const Op *o)
 /* ---- spreading --------------------------------------------------------------------------- */
 
 static bool
-claim(Cut *k, Todo *todo, Val *v, int d, bool only)
+claim(Cut *k, Todo *todo, Val *v, Bits b, bool only)
 {
-    if (d == WHOLE)
+    if (!has_bits(b))
         return true;
-    if (d == MISFIT || !v->type->rank || (k->dim[v->id] >= 0 && k->dim[v->id] != d))
+    bool is_new = !chunk_has_slices(k, v);
+    if (!v->type->rank || (!is_new && !is_same(k->bits[v->id], b)))
         return false;
     only |= has_many_registers(v) || (v->def && chunk_runs_once(v->def));
-    if (k->dim[v->id] == d && (k->only[v->id] || !only))
+    if (!is_new && (k->only[v->id] || !only))
         return true;
-    k->dim[v->id] = (int8_t)d;
+    k->bits[v->id] = b;
     k->only[v->id] |= only;
     PUSH(k->a, todo, v);
-    return fits_dim(k, v);
+    return fits(k, v, b);
 }
 
 static bool
-claim_operands(Cut *k, Todo *todo, const Op *o, int r)
+claim_operands(Cut *k, Todo *todo, const Op *o, Bits r)
 {
+    Bits b;
     for (int i = 0; i < o->n_args; i++)
-        if (!claim(k, todo, arg(o, i), chunk_operand_dim(o, i, r), false))
+        if (!map_bits(o, i, operand_bit, r, &b) || !claim(k, todo, arg(o, i), b, false))
             return false;
     return true;
 }
 
 /* A user of something that only slices of are there. */
 static bool
-claim_user(Cut *k, Todo *todo, const Op *o, int i, int d)
+claim_user(Cut *k, Todo *todo, const Op *o, int i, Bits b)
 {
+    Bits r;
     if (!can_be_cut(o))
         return false;
-    int r = result_dim(o, i, d);
-    if (r == SUMMED) {
+    if (o->op == OP_REDUCE && is_along(o, b)) {
         k->n_sums++;
         for (int j = 0; j < o->n_args; j++)
-            if (!claim(k, todo, arg(o, j), d, false))
+            if (!claim(k, todo, arg(o, j), b, false))
                 return false;
         return true;
     }
+    if (!map_bits(o, i, result_bit, b, &r))
+        return false;
     for (int j = 0; j < o->n_results; j++)
         if (!claim(k, todo, result(o, j), r, true))
             return false;
-    return o->n_results || (r >= 0 && claim_operands(k, todo, o, r));
+    if (o->op == OP_LOCAL_STORE && !is_part(k, b))
+        return false;
+    return o->n_results || claim_operands(k, todo, o, r);
 }
 
 static bool
-spread_dim(Cut *k, Val *first, int d)
+spread(Cut *k, Val *first, Bits b)
 {
     Todo todo = {0};
-    if (!claim(k, &todo, first, d, true))
+    if (!claim(k, &todo, first, b, true))
         return false;
     while (todo.n) {
         Val *v = todo.at[--todo.n];
-        int at = k->dim[v->id];
+        Bits at = k->bits[v->id];
         const Op *o = v->def;
         if (!o || !can_be_cut(o) || !claim_operands(k, &todo, o, at))
             return false;
+        k->n_sums += o->op == OP_SCAN && is_along(o, at);
         for (int i = 0; i < o->n_results; i++)
             if (!claim(k, &todo, result(o, i), at, k->only[v->id]))
                 return false;
@@ -271,22 +370,21 @@ copy_of(const Cut *k)
 {
     Cut y = *k;
     size_t n = (size_t)k->f->n_vals;
-    y.dim = NEW_N(k->a, int8_t, n);
+    y.bits = NEW_N(k->a, Bits, n);
     y.only = NEW_N(k->a, bool, n);
-    memcpy(y.dim, k->dim, n * sizeof *y.dim);
+    memcpy(y.bits, k->bits, n * sizeof *y.bits);
     memcpy(y.only, k->only, n * sizeof *y.only);
     return y;
 }
 
 static bool
-choose_dim(Cut *k, Val *v)
+cut_one_dim(Cut *k, Val *v)
 {
+    const Type *t = v->type;
     Cut best = {0};
-    if (v->type->rank == 1) /* no choice, and nothing to go back to */
-        return spread_dim(k, v, 0);
-    for (int d = 0; d < v->type->rank; d++) {
+    for (int d = 0; d < t->rank; d++) {
         Cut y = copy_of(k);
-        if (v->type->shape[d] > 1 && spread_dim(&y, v, d) &&
+        if (t->shape[d] >> k->log2 && spread(&y, v, bits_of_dim(k, t, d)) &&
             (!best.f || y.n_sums < best.n_sums))
             best = y;
     }
@@ -295,21 +393,62 @@ choose_dim(Cut *k, Val *v)
     return best.f != NULL;
 }
 
+/* The highest bits that fit together, of dim d or, where that is `rank`, of all. */
 static bool
-choose_dims(Cut *k, const Block *b)
+cut_bits(Cut *k, Val *v, int d)
 {
-    EACH_CONTROL_VAL(v, b)
-        if (has_many_registers(v) &&
-            (!v->def || (k->dim[v->id] < 0 && !choose_dim(k, v))))
+    Cut best = {0};
+    Bits all = no_bits();
+    int n = 0;
+    for (int b = top_of(v->type, 0); n < k->log2 && b-- > 0;) {
+        Bits more = {.at = {(int8_t)b}};
+        memcpy(more.at + 1, all.at, sizeof all.at - sizeof *all.at);
+        Cut y = copy_of(k);
+        y.log2 = n + 1;
+        if ((d < v->type->rank && dim_of(v->type, b) != d) || !spread(&y, v, more))
+            continue;
+        all = more, best = y, n++;
+    }
+    if (n == k->log2)
+        *k = best;
+    return n == k->log2;
+}
+
+static bool
+cut_any_bits(Cut *k, Val *v)
+{
+    for (int d = 0; d <= v->type->rank; d++)
+        if (cut_bits(k, v, d))
+            return true;
+    return false;
+}
+
+static bool
+may_be_whole(const Val *v)
+{
+    for (const Use *u = v->uses; u; u = u->next)
+        if (u->user->op == OP_SCAN)
             return false;
-    return true;
+    return !v->def || v->def->op != OP_SCAN;
+}
+
+static bool
+cut_anyhow(Cut *k, Val *v, Slack slack)
+{
+    return cut_one_dim(k, v) || (slack >= SLACK_BITS && cut_any_bits(k, v)) ||
+           (slack == SLACK_WHOLE && may_be_whole(v));
 }
 
 bool
-chunk_dims(Cut *k)
+chunk_dims(Cut *k, Slack slack)
 {
-    k->dim = NEW_N(k->a, int8_t, k->f->n_vals);
+    k->bits = NEW_N(k->a, Bits, k->f->n_vals);
     k->only = NEW_N(k->a, bool, k->f->n_vals);
-    memset(k->dim, WHOLE, (size_t)k->f->n_vals);
-    return choose_dims(k, k->f->body);
+    for (int i = 0; i < k->f->n_vals; i++)
+        k->bits[i] = no_bits();
+    EACH_CONTROL_VAL(v, k->f->body)
+        if (has_many_registers(v) && !chunk_has_slices(k, v) &&
+            (v->def || slack < SLACK_WHOLE) && !(v->def && cut_anyhow(k, v, slack)))
+            return false;
+    return true;
 }

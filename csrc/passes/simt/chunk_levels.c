@@ -35,11 +35,8 @@ bool
 chunk_takes_slice(const Cut *k, const Step *s, int i)
 {
     const Op *o = s->o;
-    if (!is_in_registers(arg(o, i)) || k->dim[arg(o, i)->id] < 0)
-        return false;
-    if (!o->n_results || s->is_sum)
-        return true;
-    return chunk_operand_dim(o, i, k->dim[result(o, 0)->id]) >= 0;
+    return is_in_registers(arg(o, i)) && chunk_has_slices(k, arg(o, i)) &&
+           (!o->n_results || s->is_sum || chunk_takes_slices(k, o, i));
 }
 
 /* ---- memory ------------------------------------------------------------------------------ */
@@ -92,20 +89,26 @@ is_plain(const Op *o)
            (o->op == OP_ATOMIC_RMW && ir_attr(o, ATTR_SEM) == SEM_RELAXED);
 }
 
+static const Val *
+moved_by(const Op *local)
+{
+    return local->n_results ? result(local, 0) : arg(local, 2);
+}
+
 /* May slices of one go before later slices of the other? */
 static bool
 may_take_turns(const Cut *k, const Op *x, const Op *y)
 {
     const Val *p = arg(x, 0), *q = arg(y, 0);
     if (chunk_is_local(x) && p == q)
-        return true;
+        return chunk_is_cut_alike(k, moved_by(x), moved_by(y));
     const Val *root = pointer_root(k->f, p), *other = pointer_root(k->f, q);
     if (!is_plain(x) || !is_plain(y) || !root || !other)
         return false;
     if (root != other)
         return true;
     Affine a, b;
-    return p->type == q->type && k->dim[p->id] == k->dim[q->id] &&
+    return p->type == q->type && chunk_is_cut_alike(k, p, q) &&
            affine_of(k->f, p, &a) && affine_of(k->f, q, &b) &&
            affine_is_same(&a, &b, p->type) && x->op != OP_ATOMIC_RMW &&
            y->op != OP_ATOMIC_RMW;
@@ -144,13 +147,13 @@ note_steps(Cut *k, Block *b)
         *s = (Step){.o = o, .number = k->steps.n};
         bool gives_slices = false;
         for (int i = 0; i < o->n_results; i++)
-            gives_slices |= k->dim[result(o, i)->id] >= 0;
+            gives_slices |= chunk_has_slices(k, result(o, i));
         bool alone = o->op != OP_LOCAL_ALLOC &&
                      (takes_slices_alone(k, o) || (gives_slices && chunk_runs_once(o)));
         s->is_cut = o->op != OP_LOCAL_ALLOC && (alone || gives_slices);
         s->is_whole = !alone;
-        s->is_sum = alone && o->op == OP_REDUCE &&
-                    k->dim[arg(o, 0)->id] == (int)ir_attr(o, ATTR_AXIS);
+        s->is_sum = alone && o->op == OP_REDUCE && chunk_is_along(k, o);
+        s->is_carry = o->op == OP_SCAN && chunk_is_along(k, o);
         PUSH(k->a, &k->steps, s);
         map_put(&k->step_of, o, 0, s);
     }
@@ -234,6 +237,20 @@ after_accesses(const Cut *k, const Step *s, bool is_cut)
     return level;
 }
 
+/* A loop goes one way. */
+static int
+after_scans(const Cut *k, const Step *s)
+{
+    int level = s->level;
+    for (int i = 0; i < s->number && s->is_carry; i++) {
+        const Step *t = k->steps.at[i];
+        if (t->is_carry && t->o->block == s->o->block && t->level == level &&
+            ir_attr(t->o, ATTR_REVERSE) != ir_attr(s->o, ATTR_REVERSE))
+            level++, i = -1;
+    }
+    return level;
+}
+
 void
 chunk_levels(Cut *k)
 {
@@ -243,6 +260,7 @@ chunk_levels(Cut *k)
         Step *s = k->steps.at[i];
         if (s->is_cut)
             s->level = MAX(level_of_slices(k, s), after_accesses(k, s, true));
+        s->level = after_scans(k, s);
         if (s->is_whole)
             s->whole_level = MAX(level_of_operands(k, s->o),
                                  after_accesses(k, s, false));

@@ -24,6 +24,7 @@
  * Rule 2: a region without a neutral element takes the first slice as it is.
  */
 #include "passes/simt/chunk.h"
+#include "passes/simt/layouts.h"
 
 /* Instructions an element, about. A load of 16 bytes has 8 elements of bf16, its address and its
  * mask; local memory is written, read and competes for L1. */
@@ -41,6 +42,7 @@ typedef struct Loop {
     int level;
     bool *holds; /* by number of a step */
     Op *op;      /* once it is there */
+    Val *number; /* of the slice, in its body */
     Map slice;   /* Val -> Val: in its body */
 } Loop;
 
@@ -252,6 +254,31 @@ scalar_i32(const Cut *k)
     return ty_scalar(k->c, E_I32);
 }
 
+/* i's bits where they stand in v's number of its slice. */
+static Val *
+own_slice(const Cut *k, Build *b, const Val *v, Val *i)
+{
+    const Bits *bits = &k->bits[v->id];
+    int low = log2_of(chunk_type(k, v)->shape[0]);
+    Val *sum = NULL;
+    for (int n, at = 0; at < k->log2; at += n) {
+        n = 1;
+        if (bits->at[at] == NO_BIT)
+            continue;
+        while (at + n < k->log2 && bits->at[at + n] == bits->at[at] + n)
+            n++;
+        Val *x = i;
+        if (n < k->log2) {
+            x = ir_bin(b, OP_SHR, x, ir_const_int(b, i->type, at));
+            x = ir_bin(b, OP_AND, x, ir_const_int(b, i->type, (1 << n) - 1));
+            x = ir_bin(b, OP_MUL, x,
+                       ir_const_int(b, i->type, 1 << (bits->at[at] - low)));
+        }
+        sum = sum ? ir_bin(b, OP_ADD, sum, x) : x;
+    }
+    return sum;
+}
+
 /* start, start + 1, .. of the slice that i numbers. */
 static Val *
 arange(const Cut *k, Build *b, const Op *o, Val *i)
@@ -261,7 +288,8 @@ arange(const Cut *k, Build *b, const Op *o, Val *i)
     Val *v = ir_op1(b, OP_ARANGE, 0, NULL, t);
     ir_set_attr(v->def, ATTR_START, start);
     ir_set_attr(v->def, ATTR_END, start + n);
-    Val *first = ir_bin(b, OP_MUL, i, ir_const_int(b, i->type, n));
+    Val *own = own_slice(k, b, result(o, 0), i);
+    Val *first = ir_bin(b, OP_MUL, own, ir_const_int(b, i->type, n));
     return ir_bin(b, OP_ADD, v, ir_op1(b, OP_SPLAT, 1, &first, t));
 }
 
@@ -272,7 +300,7 @@ slice_of(Loops *w, Loop *l, Build *b, Val *v)
     if (y)
         return y;
     const Kept *kept = map_get(&w->kept_of, v, 0);
-    Val *args[] = {kept->local, l->op->regions[0]->args[0]};
+    Val *args[] = {kept->local, l->number};
     y = ir_op1(b, OP_LOCAL_LOAD, 2, args, chunk_type(w->k, v));
     map_put(&l->slice, v, 0, y);
     return y;
@@ -287,13 +315,15 @@ copy_op(Loops *w, Loop *l, Build *b, const Step *s)
         if (chunk_takes_slice(k, s, i))
             slice_of(w, l, b, arg(o, i));
     if (o->op == OP_ARANGE) {
-        Val *i = l->op->regions[0]->args[0];
-        map_put(&l->slice, result(o, 0), 0, arange(k, b, o, i));
+        map_put(&l->slice, result(o, 0), 0, arange(k, b, o, l->number));
         return;
     }
     Op *n = ir_clone(b, o, &l->slice);
-    if (chunk_is_local(o))
-        ir_set_arg(n, 1, l->op->regions[0]->args[0]);
+    if (chunk_is_local(o)) {
+        ir_set_arg(n, 1, l->number);
+        ir_set_attr(n, ATTR_PART,
+                    chunk_mask(k, o->n_results ? result(o, 0) : arg(o, 2)));
+    }
     for (int i = 0; i < n->n_results; i++)
         result(n, i)->type = chunk_type(k, result(o, i));
 }
@@ -303,9 +333,10 @@ copy_op(Loops *w, Loop *l, Build *b, const Step *s)
 static Val *
 filled(Build *b, Val *v, const Type *slice)
 {
-    return v->type->rank ? v
-                         : ir_op1(b, OP_SPLAT, 1, &v,
-                                  ty_with_elem(b->f->c, slice, v->type->elem));
+    return v->type->rank || !slice->rank
+               ? v
+               : ir_op1(b, OP_SPLAT, 1, &v,
+                        ty_with_elem(b->f->c, slice, v->type->elem));
 }
 
 /* The region of o on blocks: sums[] and then x[]. */
@@ -347,14 +378,10 @@ is_neutral(const Op *o)
     return true;
 }
 
-/* What the loop carries on of o, whose first sum is argument `first` of the body. */
+/* The same of what came before the slice, if anything did. */
 static void
-add_up(Loops *w, Loop *l, Build *b, const Op *o, int first, Val **out)
+go_on(Loop *l, Build *b, const Op *o, Val *const *sums, Val *const *x, Val **out)
 {
-    Val **sums = l->op->regions[0]->args + first,
-        **x = NEW_N(w->k->a, Val *, o->n_args);
-    for (int i = 0; i < o->n_args; i++)
-        x[i] = slice_of(w, l, b, arg(o, i));
     combine(b, o, sums, x, out);
     if (is_neutral(o))
         return;
@@ -364,6 +391,78 @@ add_up(Loops *w, Loop *l, Build *b, const Op *o, int first, Val **out)
         out[j] = ir_op1(b, OP_SELECT, 3,
                         (Val *[]){filled(b, is_first, x[j]->type), x[j], out[j]},
                         x[j]->type);
+}
+
+/* What a slice's scan gives beside its results. */
+static const Type *
+total_type(const Cut *k, const Op *o, int i)
+{
+    const Type *t = chunk_type(k, result(o, i));
+    int axis = (int)ir_attr(o, ATTR_AXIS);
+    if (t->rank == 1)
+        return ty_scalar(k->c, t->elem);
+    int32_t shape[MAX_RANK];
+    for (int d = 0, n = 0; d < t->rank; d++)
+        if (d != axis)
+            shape[n++] = t->shape[d];
+    return ty_with_layout(k->c, ty_with_shape(k->c, t, t->rank - 1, shape),
+                          layouts_slice(k->c, t->layout, axis));
+}
+
+/* A total in front of each element along the axis. */
+static Val *
+along(Build *b, const Op *o, Val *total, const Type *slice)
+{
+    Comp *c = b->f->c;
+    const Type *t = total->type;
+    int axis = (int)ir_attr(o, ATTR_AXIS);
+    if (!t->rank)
+        return filled(b, total, slice);
+    int32_t shape[MAX_RANK];
+    memcpy(shape, slice->shape, sizeof shape);
+    shape[axis] = 1;
+    t = ty_with_layout(c, ty_with_shape(c, t, slice->rank, shape),
+                       layout_expand(c, t->layout, axis));
+    Val *x = ir_op1(b, OP_EXPAND, 1, &total, t);
+    ir_set_attr(x->def, ATTR_AXIS, axis);
+    return ir_op1(b, OP_BROADCAST, 1, &x, slice);
+}
+
+/* A slice of o's results, o being a scan along what is cut. */
+static void
+scan_on(Loops *w, Loop *l, Build *b, const Op *o, Val *const *sums, Val *const *x,
+        Val **out)
+{
+    Cut *k = w->k;
+    int n = o->n_args;
+    const Type **types = NEW_N(k->a, const Type *, 2 * n);
+    Val **before = NEW_N(k->a, Val *, n), **y = NEW_N(k->a, Val *, n);
+    for (int i = 0; i < n; i++) {
+        types[i] = x[i]->type, types[n + i] = total_type(k, o, i);
+        before[i] = along(b, o, sums[i], types[i]);
+    }
+    Op *s = ir_op(b, OP_SCAN, n, x, 2 * n, types);
+    memcpy(s->attr, o->attr, sizeof s->attr);
+    ir_clone_region(k->f, s, o, 0, &l->slice);
+    go_on(l, b, o, before, s->results, y);
+    for (int i = 0; i < n; i++)
+        map_put(&l->slice, result(o, i), 0, y[i]);
+    go_on(l, b, o, sums, s->results + n, out);
+}
+
+/* What the loop carries on of s, whose first sum is argument `first` of the body. */
+static void
+add_up(Loops *w, Loop *l, Build *b, const Step *s, int first, Val **out)
+{
+    const Op *o = s->o;
+    Val **sums = l->op->regions[0]->args + first,
+        **x = NEW_N(w->k->a, Val *, o->n_args);
+    for (int i = 0; i < o->n_args; i++)
+        x[i] = slice_of(w, l, b, arg(o, i));
+    if (s->is_carry)
+        scan_on(w, l, b, o, sums, x, out);
+    else
+        go_on(l, b, o, sums, x, out);
 }
 
 /* ---- building ---------------------------------------------------------------------------- */
@@ -386,8 +485,9 @@ open_loop(Loops *w, Loop *l, Build *b)
         const Step *s = k->steps.at[i];
         const Op *o = s->o;
         uint64_t bits = 0;
-        for (int j = 0; l->holds[i] && s->is_sum && j < o->n_args; j++) {
-            const Type *t = chunk_type(k, arg(o, j));
+        for (int j = 0; l->holds[i] && (s->is_sum || s->is_carry) && j < o->n_args;
+             j++) {
+            const Type *t = s->is_sum ? chunk_type(k, arg(o, j)) : total_type(k, o, j);
             if (is_neutral(o))
                 neutral_value(o, j, &bits);
             PUSH(k->a, &in, ir_const_bits(b, t, bits));
@@ -406,10 +506,25 @@ keep_slices(Loops *w, Loop *l, Build *b, const Step *s)
 {
     for (int i = 0; i < s->o->n_results && is_in(l, s); i++) {
         const Kept *y = map_get(&w->kept_of, result(s->o, i), 0);
-        Val *args[] = {y ? y->local : NULL, l->op->regions[0]->args[0],
+        Val *args[] = {y ? y->local : NULL, l->number,
                        map_get(&l->slice, result(s->o, i), 0)};
         if (y)
             ir_op(b, OP_LOCAL_STORE, 3, args, 0, NULL);
+    }
+}
+
+/* A reverse scan goes from the last slice to the first. */
+static void
+number_slice(const Cut *k, Loop *l, Build *b)
+{
+    l->number = l->op->regions[0]->args[0];
+    for (int i = 0; i < k->steps.n; i++) {
+        const Step *s = k->steps.at[i];
+        if (!l->holds[i] || !s->is_carry || !ir_attr(s->o, ATTR_REVERSE))
+            continue;
+        Val *last = ir_const_int(b, l->number->type, (1 << k->log2) - 1);
+        l->number = ir_bin(b, OP_SUB, last, l->number);
+        return;
     }
 }
 
@@ -419,20 +534,22 @@ fill_loop(Loops *w, Loop *l)
     Cut *k = w->k;
     Build b = {.f = k->f, .block = l->op->regions[0], .loc = l->op->loc};
     Vals next = {0};
+    number_slice(k, l, &b);
     for (int i = 0; i < k->steps.n; i++) {
         const Step *s = k->steps.at[i];
         if (!l->holds[i])
             continue;
         b.loc = s->o->loc;
-        if (s->is_sum) {
+        if (s->is_sum || s->is_carry) {
             Val **out = NEW_N(k->a, Val *, s->o->n_args);
-            add_up(w, l, &b, s->o, 1 + next.n, out);
+            add_up(w, l, &b, s, 1 + next.n, out);
             for (int j = 0; j < s->o->n_args; j++)
                 PUSH(k->a, &next, out[j]);
-            continue;
+        } else {
+            copy_op(w, l, &b, s);
         }
-        copy_op(w, l, &b, s);
-        keep_slices(w, l, &b, s);
+        if (!s->is_sum)
+            keep_slices(w, l, &b, s);
     }
     ir_op(&b, OP_YIELD, next.n, next.at, 0, NULL);
 }
@@ -444,11 +561,13 @@ finish_sums(Loops *w, Loop *l, Op *end)
     Cut *k = w->k;
     for (int i = 0, n = 0; i < k->steps.n; i++) {
         Step *s = k->steps.at[i];
-        if (!l->holds[i] || !s->is_sum)
+        if (!l->holds[i])
             continue;
-        for (int j = 0; j < s->o->n_args; j++)
-            ir_set_arg(s->o, j, result(l->op, n++));
-        ir_move_before(s->o, end);
+        for (int j = 0; j < s->o->n_args && s->is_sum; j++)
+            ir_set_arg(s->o, j, result(l->op, n + j));
+        n += s->is_sum || s->is_carry ? s->o->n_args : 0;
+        if (s->is_sum)
+            ir_move_before(s->o, end);
     }
 }
 
@@ -534,8 +653,4 @@ chunk_loops(Cut *k)
         if (k->steps.at[i]->is_cut && !k->steps.at[i]->is_whole &&
             !k->steps.at[i]->is_sum)
             ir_erase(k->steps.at[i]->o);
-    EACH_CONTROL_OP(o, k->f->body)
-        if (o->op == OP_LOCAL_ALLOC && result(o, 0)->type->slots == 1 &&
-            k->dim[result(o, 0)->id] >= 0)
-            result(o, 0)->type = local_type(k, result(o, 0));
 }

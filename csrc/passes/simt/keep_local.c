@@ -107,6 +107,16 @@ is_asked_late(const Keep *k, const Val *v, const Op *store, bool is_same_registe
     return false;
 }
 
+static bool
+stores_to(const Op *o, const Val *local)
+{
+    for (int r = 0; r < o->n_regions; r++)
+        EACH_OP(p, o->regions[r])
+            if (stores_to(p, local))
+                return true;
+    return o->op == OP_LOCAL_STORE && arg(o, 0) == local;
+}
+
 static void
 find_late(Keep *k)
 {
@@ -114,7 +124,7 @@ find_late(Keep *k)
         if (o->op != OP_LOCAL_LOAD)
             continue;
         for (const Op *p = o->next; p; p = p->next)
-            if (p->op == OP_LOCAL_STORE && arg(p, 0) == arg(o, 0))
+            if (stores_to(p, arg(o, 0)))
                 k->is_root[result(o, 0)->id] |= is_asked_late(k, result(o, 0), p, true);
     }
 }
@@ -140,10 +150,9 @@ is_chunked(const Func *f, const Op *o, bool results)
         return true;
     case OP_REDUCE: return !results || !f->log2_ctas;
     case OP_HISTOGRAM: return !results;
-    case OP_SCAN: return scan_has_chunks(f, o);
     case OP_CONVERT: return convert_has_chunks(f->c, o);
     case OPS(OPS_VALUES, OPS_INDEX, OP_SPLIT, OP_RESIZE, OP_KEEP, OPS_ELEM, OPS_TENSOR,
-             OP_DOT, OP_EXTERN, OP_EXTERN_IO, OPS_FLOW, OP_ASSUME, OP_DEBUG,
+             OP_SCAN, OP_DOT, OP_EXTERN, OP_EXTERN_IO, OPS_FLOW, OP_ASSUME, OP_DEBUG,
              OPS_THREADS):
         break;
     }
