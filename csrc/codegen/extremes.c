@@ -6,7 +6,8 @@
  *
  *     a constant that is no NaN and not the zero that loses    one vmaxps, it is b
  *     AVX512-DQ       vrangeps orders zeros and drops a quiet NaN. A signaling one it makes
- *                     quiet instead, so an operand that may be one goes through vrangeps x, x
+ *                     quiet instead, so an operand that may be one goes through vrangeps x, x.
+ *                     So does a sum: x - 0 and x * 1 are x to LLVM, in lanes of a mask, too
  *     else            m = vmaxps a, b; where a equals b: m & a; where b is a NaN: a
  */
 #include "codegen/scalar.h"
@@ -99,10 +100,6 @@ is_quiet(Ll *l, Lv x)
         if (LLVMIsUndef(LLVMGetOperand(x, 1)) && is_quiet(l, LLVMGetOperand(x, 0)))
             return true;
         break;
-    case LLVMFAdd:
-    case LLVMFSub:
-    case LLVMFMul:
-    case LLVMFDiv:
     case LLVMSIToFP:
     case LLVMUIToFP: return true;
     default: break;

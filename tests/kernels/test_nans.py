@@ -155,6 +155,26 @@ def test_no_selection_is_converted():
 
 
 @triton.jit
+def least(x_ptr, y_ptr, z_ptr, o_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x, y, z = tl.load(x_ptr + i), tl.load(y_ptr + i), tl.load(z_ptr + i)
+    tl.store(o_ptr + i, tl.minimum(x, y - tl.where(z == z, z, 0.0)))
+    tl.store(o_ptr + N + i, tl.maximum(x, y * tl.where(z == z, z, 1.0)))
+
+
+def test_signaling_nans_lose(device):
+    """LLVM takes what is less 0, or times 1, for the number itself: no NaN is made quiet."""
+    x, y, z = np.ones((3, 64), np.float32)
+    y.view(np.int32)[::2] = 0x7F800001
+    z[::4] = np.nan
+    o = device.poison(128, np.float32)
+    least[(1,)](*(device.put(a) for a in (x, y, z)), o, 64)
+    difference = np.where(np.isnan(z), 1, 0)
+    want = np.where(np.isnan(y), 1, np.minimum(1, difference))
+    np.testing.assert_array_equal(device.get(o), np.concatenate([want, np.ones(64)]))
+
+
+@triton.jit
 def scaled_rows(x_ptr, o_ptr, SCALE: tl.constexpr, K: tl.constexpr):
     i, k, j = tl.arange(0, 16), tl.arange(0, K), tl.arange(0, 8)
     x = tl.load(x_ptr + i[:, None] * K + k)
