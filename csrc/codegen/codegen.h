@@ -96,8 +96,9 @@ void ll_part_masked_bits(Ll *l);
 void ll_store_one_lane(Ll *l); /* one_lane.c */
 /* zero_signs.c: keeps LLVM from minima that give another zero than a selection does. */
 void ll_keep_zero_signs(Ll *l);
-void ll_hide_counts(Ll *l);      /* wide_products.c */
-void ll_keep_wide_counts(Ll *l); /* wide_shifts.c */
+void ll_hide_counts(Ll *l);        /* wide_products.c */
+void ll_keep_wide_counts(Ll *l);   /* wide_shifts.c */
+void ll_select_signed_bits(Ll *l); /* signed_bits.c */
 /* A message of LLVM's, which the compile owns from here on; NULL: "no reason". */
 const char *ll_message(Comp *c, char *message);
 const char *ll_shown(Comp *c, const char *name); /* with ? for what cannot be printed */

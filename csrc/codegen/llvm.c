@@ -629,6 +629,7 @@ ll_finish(Ll *l, const char *passes, Binary *out)
     ll_keep_zero_signs(l);
     ll_hide_counts(l);
     ll_keep_wide_counts(l);
+    ll_select_signed_bits(l);
 
     char *text = LLVMPrintModuleToString(l->m); /* NULL: no memory */
     bool kept = text && binary_add(out, "llir", text, strlen(text));

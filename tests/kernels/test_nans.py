@@ -131,6 +131,40 @@ def test_no_minus_one_that_ptxas_converts():
 
 
 @triton.jit
+def signed_bits(x_ptr, y_ptr, o_ptr, T: tl.constexpr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x, y = tl.load(x_ptr + i), tl.load(y_ptr + i)
+    bit = (x == y) & (x > 0)
+    tl.store(o_ptr.to(tl.pointer_type(T)) + i, (-bit.to(tl.int32)).to(T))
+
+
+@pytest.mark.parametrize(
+    "dtype, bits, one",
+    [
+        (tl.bfloat16, np.int16, 0xBF80),
+        (tl.float16, np.int16, 0xBC00),
+        (tl.float32, np.int32, 0xBF800000),
+        (tl.float64, np.int64, 0xBFF0000000000000),
+    ],
+    ids=["bfloat16", "float16", "float32", "float64"],
+)
+def test_bits_keep_their_sign(device, rng, dtype, bits, one):
+    """LLVM 22 makes 1.0 of a bit with its sign for bfloat16 on GPUs."""
+    x, y = rng.integers(-2, 3, (2, 256)).astype(np.int32)
+    o = device.poison(256, bits)
+    signed_bits[(1,)](device.put(x), device.put(y), o, dtype, 256)
+    want = np.where((x == y) & (x > 0), np.array(one, np.uint64).astype(bits), 0)
+    np.testing.assert_array_equal(device.get(o), want)
+
+
+def test_no_signed_bit_is_converted():
+    code = signed_bits.compile(
+        *("*i32", "*i32", "*i16"), T=tl.bfloat16, N=256, target="cuda:sm_90a"
+    ).asm["ptx"]
+    assert "cvt" not in code.split("setp.")[1] and "0xBF80, 0x0000" in code
+
+
+@triton.jit
 def endless(x_ptr, y_ptr, o_ptr, N: tl.constexpr):
     i = tl.arange(0, N)
     x, y = tl.load(x_ptr + i), tl.load(y_ptr + i)

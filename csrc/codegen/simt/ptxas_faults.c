@@ -353,8 +353,7 @@ is_by_a_bit(Ll *l, Lv v, Lv *bit, Lv of[2])
         *bit = x, of[0] = LLVMGetOperand(v, 1), of[1] = LLVMGetOperand(v, 2);
         return LLVMIsAConstantFP(of[0]) && LLVMIsAConstantFP(of[1]);
     case LLVMUIToFP:
-    case LLVMSIToFP:
-        *bit = x, of[0] = LLVMConstReal(LLVMTypeOf(v), op == LLVMUIToFP ? 1 : -1);
+        *bit = x, of[0] = LLVMConstReal(LLVMTypeOf(v), 1);
         of[1] = LLVMConstNull(LLVMTypeOf(v));
         return LLVMTypeOf(x) == l->i1;
     case LLVMFAdd:
@@ -632,8 +631,6 @@ rewritten(Avoid *a, Lv v)
         return shifted(l, v);
     if (LLVMIsAInsertElementInst(v))
         return paired(l, v);
-    if (LLVMIsASIToFPInst(v))
-        return selected(l, v);
     if (LLVMIsAFPTruncInst(v) || LLVMIsAFPExtInst(v))
         return selected_otherwise(l, v);
     if (LLVMIsAUIToFPInst(v))
