@@ -97,14 +97,21 @@ class Across(Expr):
             if is_float(w.dtype) and w.whole and d.chance(60):
                 e = f"tl.cumsum(({x}).to(tl.float32), {axis}{rev})"
                 return clamped(e, w.dtype)
+            if d.chance(30):
+                flags = self.expr(w.with_dtype(d.pick([*INTS, "int1"])), depth - 1)
+                return f"tl.associative_scan(({x}, {flags}), {axis}, last{rev})[0]"
             if is_float(w.dtype) and not w.whole:  # larger is not associative with NaN
                 x = self.expr(Want(w.dtype, w.shape), depth - 1)
             return f"tl.associative_scan({x}, {axis}, larger{rev}).to(tl.{w.dtype})"
-        kind = d.below(6)
+        kind = d.below(7)
         if kind == 0:
             y = self.expr(w, depth - 1)
             pair = f"tl.associative_scan(({x}, {y}), {axis}, affine{rev})"
             return f"{pair}[{d.below(2)}]"
+        if kind == 6:
+            flags = self.expr(w.with_dtype(d.pick([*INTS, "int1"])), depth - 1)
+            pair = f"tl.associative_scan(({x}, {flags}), {axis}, segments{rev})"
+            return f"({pair}[{d.below(2)}]).to(tl.{w.dtype})"
         if kind == 1:
             return f"tl.associative_scan({x}, {axis}, first{rev})"
         if kind == 2:
@@ -190,8 +197,13 @@ class Across(Expr):
     def gathered(self, w: Want, depth: int) -> str:
         axis = self.d.below(len(w.shape))
         x = self.expr(w, depth - 1)
-        i = self.expr(w.with_dtype("int32"), depth - 1)
-        return f"tl.gather({x}, {within(i, w.shape[axis])}, {axis})"
+        n = w.shape[axis]
+        if size(w.shape) <= 512 and self.d.chance(40):
+            n = self.d.pick([1, 2, n * 2, 16])
+            source = (*w.shape[:axis], n, *w.shape[axis + 1 :])
+            x = self.expr(w.with_shape(source), depth - 1)
+        i = self.expr(w.with_dtype(self.d.pick(["int32", "int64", "int16"])), depth - 1)
+        return f"tl.gather({x}, {within(i, n)}, {axis})"
 
     def sorted(self, w: Want, depth: int) -> str:
         d = self.d

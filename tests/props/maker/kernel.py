@@ -65,6 +65,16 @@ def affine(a, b, c, d):
 
 
 @tegula.jit
+def segments(a, f, b, g):
+    return tl.where(g != 0, b, a + b), f | g
+
+
+@tegula.jit
+def last(a, f, b, g):
+    return tl.where(g != 0, b, a), f | g
+
+
+@tegula.jit
 def branchy(a, b):
     if a > b:
         return b

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from .expr import clamped
-from .large import Large
 from .scope import INTS, N_IN, Var, Want, size
+from .tiles import Tiles
 
 
-class Stmt(Large):
+class Stmt(Tiles):
     def assign(self) -> None:
         w = self.some_want()
         self.bind(self.expr(w), w)
@@ -219,5 +219,5 @@ class Stmt(Large):
             (2, self.exchange),
         ]
         if not self.plain:
-            forms += [(2, self.assembly), (2, self.dot_scaled)]
+            forms += [(2, self.assembly), (2, self.dot_scaled), (2, self.tile_trip)]
         d.weighted(forms)()
