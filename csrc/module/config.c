@@ -84,10 +84,11 @@ static int
 set_target(Config *c, PyObject *value)
 {
     Target t = {0};
-    const char *s = value == Py_None ? "" : PyUnicode_AsUTF8AndSize(value, NULL);
-    if (!s || (*s && parse_target(s, &t)))
+    bool is_given = value != Py_None &&
+                    (!PyUnicode_Check(value) || PyUnicode_GetLength(value));
+    if (is_given && parse_target(value, &t))
         return -1;
-    c->has_target = *s;
+    c->has_target = is_given;
     c->target = t;
     return 0;
 }

@@ -184,8 +184,7 @@ wish_new(Kernel *k, PyObject *args, PyObject *kwargs)
     PyObject *text_b = key ? PyDict_GetItemWithError(w->named, key) : NULL;
     Py_XDECREF(key); /* a dict that has it holds it */
     if (text_b) {
-        const char *text = PyUnicode_AsUTF8AndSize(text_b, NULL);
-        if (!text || parse_target(text, &w->target) ||
+        if (parse_target(text_b, &w->target) ||
             PyDict_DelItemString(w->named, "target"))
             goto fail;
         w->call.want = &w->target;

@@ -104,7 +104,8 @@ elem_of_name(const char *s)
 static int
 bad_elem(const char *name)
 {
-    bool is_complex = strstr(name, "complex") || !strncmp(name, "<c", 2);
+    bool is_complex = strstr(name, "complex") ||
+                      (!strncmp(name, "<c", 2) && strncmp(name, "<class", 6));
     const char *instead =
         is_complex       ? ": pass the real numbers it is made of, by "
                            "torch.view_as_real(x) or x.view(numpy.float32), where real "

@@ -579,8 +579,8 @@ void option_names_free(State *st);
 int call_from_signature(Call *c, PyObject *args, PyObject *kwargs, PyObject *keep);
 
 /* ---- target.c -------------------------------------------------------------------------------- */
-/* "cpu", "cuda:sm_90a", "emu:sm_80"; "cuda" has sm 0: the device's. 0, or -1 with ValueError. */
-int parse_target(const char *text, Target *out);
+/* "cpu", "cuda:sm_90a", "emu:sm_80"; "cuda" has sm 0: the device's. 0, or -1 with an exception. */
+int parse_target(PyObject *value, Target *out);
 /* "sm80", "sm_90a": sm and accelerated of *out. 0, or -1 with ValueError. */
 int parse_arch(const char *text, Target *out);
 enum { TARGET_TEXT = 32 };

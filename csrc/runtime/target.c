@@ -46,12 +46,19 @@ parse_arch(const char *text, Target *out)
 }
 
 int
-parse_target(const char *text, Target *out)
+parse_target(PyObject *value, Target *out)
 {
     static const struct {
         const char *name;
         TargetKind kind;
     } kinds[] = {{"cpu", TARGET_CPU}, {"cuda", TARGET_CUDA}, {"emu", TARGET_EMU}};
+    if (!PyUnicode_Check(value))
+        return PyErr_Format(PyExc_TypeError,
+                            "target must be a str, as 'cuda:sm_90a' is, not %R", value),
+               -1;
+    const char *text = PyUnicode_AsUTF8AndSize(value, NULL);
+    if (!text)
+        return -1;
     size_t n = strcspn(text, ":");
     const char *arch = text[n] ? text + n + 1 : NULL;
     for (size_t i = 0; i < COUNT(kinds); i++) {

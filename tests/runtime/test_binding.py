@@ -404,6 +404,19 @@ def test_arrays_of_other_types(dtype):
     assert "not supported" in error(TypeError, lambda: fill[(1,)](x, 1))
 
 
+def test_a_class_is_no_complex_type():
+    class Odd:
+        dtype = float
+
+        def data_ptr(self):
+            return 0
+
+    assert "<class 'float'> is not supported" in (
+        said := error(TypeError, lambda: fill[(1,)](Odd(), 1))
+    )
+    assert "real" not in said
+
+
 def test_constants_must_be_hashable():
     assert "hashable" in error(TypeError, lambda: constants[(1,)](zeros(), [1]))
 
