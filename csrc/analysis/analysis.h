@@ -209,6 +209,8 @@ typedef struct HopperPlan {
 HopperPlan hopper_plan(const Func *f);
 /* Fills in how `dot` is done by warpgroups: NULL. Else why it is not; "": another chip. */
 const char *hopper_dot(Func *f, const Op *dot, DotPlan *p);
+/* Does who launches it know the kernel's own parameters alone (abi=plain), so that no launch is asked? */
+bool launcher_is_plain(const Comp *c);
 /* Is the launch's grid so, GRID_*? It was asked then: launches whose answer is another get other
  * code. */
 bool hopper_grid_is(Func *f, unsigned what);

@@ -82,8 +82,8 @@ refusal(const Func *f, const char *asked)
 }
 
 /* Code of a user's file has the kernel's own parameters, unless the user says otherwise. */
-static bool
-is_plain(const Comp *c)
+bool
+launcher_is_plain(const Comp *c)
 {
     size_t n = 0;
     const char *abi = option_text(c->option_texts, "abi=", &n);
@@ -98,7 +98,7 @@ refused_maps(const Func *f, const char *asked)
 {
     if (asked && asked[0] != '3')
         return "hopper=2";
-    if (is_plain(f->c))
+    if (launcher_is_plain(f->c))
         return "the launcher knows a kernel's own parameters alone (abi=plain)";
     if (f->c->hopper.no_maps)
         return f->c->hopper.why ? f->c->hopper.why
@@ -119,7 +119,7 @@ hopper_plan(const Func *f)
         return p;
     if (f->c->hopper.no_open)
         p.behind = 0;
-    p.is_plain = is_plain(f->c);
+    p.is_plain = launcher_is_plain(f->c);
     p.why_not = refusal(f, asked);
     p.level = p.why_not ? 1 : 2;
     if (t->kind != TARGET_CUDA) { /* only the driver encodes maps */

@@ -424,7 +424,7 @@ int tensor_stream(State *st, const Call *c, void **out);
 int tensors_wait(State *st, const Call *c, void *stream);
 
 /* ---- share.c: arguments in the same memory ---------------------------------------------------------- */
-/* SHARE_FACTS of a call on CPUs. */
+/* SHARE_FACTS of a call. */
 void call_note_sharing(Call *c);
 
 /* The byte of x from which on the word stands, if it does at one place; 0; -1 with an exception. */

@@ -615,7 +615,7 @@ call_nodes(Call *c)
         if (r)
             return -1;
     }
-    if (c->place.type == kDLCPU)
+    if (c->place.type)
         call_note_sharing(c);
     return 0;
 }

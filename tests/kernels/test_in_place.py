@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import simulated
 
 import tegula
 import tegula.language as tl
@@ -135,3 +136,15 @@ def test_what_a_loop_stores_it_loads_later(device, rng, ahead):
     for t in range(n):
         want[t + ahead] = np.exp(-want[t] * want[t])
     np.testing.assert_allclose(device.get(memory), want, rtol=1e-5, atol=1e-6)
+
+
+def test_launches_on_a_gpu_are_asked(ptxsim):
+    """These tensors tell their address alone, so any may meet any other."""
+    b, n = 128, 5
+    x = np.linspace(-2, 2, (n + 1) * 2 * b, dtype=np.float32).reshape(n + 1, 2 * b)
+    memory = simulated.put(x, "sm_80")
+    step_by_step[(2,)](memory[:n], memory[1:], n, 2 * b, B=b)
+    want = x.copy()
+    for t in range(n):
+        want[t + 1] = np.exp(-want[t] * want[t])
+    np.testing.assert_allclose(memory.numpy(), want, rtol=1e-5, atol=1e-6)

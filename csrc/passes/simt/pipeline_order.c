@@ -153,7 +153,8 @@ pipeline_may_meet(Func *f, const Op *loop, const Op *load)
     const Val *from = pointer_root(f, arg(load, 0));
     EACH_OP(o, loop->regions[0]) {
         const Val *to = op_has(o, OPF_WRITES) ? pointer_root(f, arg(o, 0)) : NULL;
-        if (to && to != from && is_shared(f, from) && is_shared(f, to))
+        if (to && to != from &&
+            (launcher_is_plain(f->c) || (is_shared(f, from) && is_shared(f, to))))
             return true;
     }
     return false;
