@@ -476,6 +476,41 @@ check_shape_of(PyObject *x, uint64_t address)
     return r;
 }
 
+enum { SIDES = 8 };
+
+/* The integers of a tuple; -1: it is none, or has others, or such that what they span may overflow. */
+static int
+ints_of(PyObject *tuple, int64_t *out)
+{
+    const int64_t large = 1 << 28;
+    Py_ssize_t n = tuple && PyTuple_Check(tuple) ? PyTuple_Size(tuple) : -1;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *x_b = PyTuple_GetItem(tuple, i);
+        if (n > SIDES || !PyLong_Check(x_b))
+            return -1;
+        out[i] = PyLong_AsLongLong(x_b);
+        if (out[i] < -large || out[i] > large)
+            return -1;
+    }
+    return PyErr_Occurred() ? -1 : (int)n;
+}
+
+/* Of what has a data_ptr(): x.shape and x.stride() say how far it reaches, if it has them. */
+static Span
+span_of_object(PyObject *x, uint64_t address, int item)
+{
+    int64_t shape[SIDES], strides[SIDES];
+    PyObject *shape_of = PyObject_GetAttrString(x, "shape");
+    PyObject *strides_of = shape_of ? PyObject_CallMethod(x, "stride", NULL) : NULL;
+    int n = ints_of(shape_of, shape);
+    bool is_known = n >= 0 && n == ints_of(strides_of, strides);
+    DROP(strides_of, shape_of);
+    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
+        PyErr_Clear();
+    return is_known && address ? span_of(address, n, shape, strides, item, item)
+                               : span_of_one(address);
+}
+
 static int
 read_data_ptr(State *st, const Setter *s, PyObject *x, Tensor *out)
 {
@@ -491,10 +526,11 @@ read_data_ptr(State *st, const Setter *s, PyObject *x, Tensor *out)
     }
     if (d) {
         out->address = PyLong_AsUnsignedLongLong(p);
-        out->span = span_of_one(out->address);
         int e = PyErr_Occurred() ? -1 : elem_of_object(t);
         out->elem = (Elem)e;
-        r = e < 0 ? -1 : place_of_text(d, &out->place);
+        if (e >= 0)
+            out->span = span_of_object(x, out->address, (elem_info[e].bits + 7) / 8);
+        r = e < 0 || PyErr_Occurred() ? -1 : place_of_text(d, &out->place);
         if (!r && is_nowhere(out->address) && out->place.type)
             r = check_shape_of(x, out->address);
     }

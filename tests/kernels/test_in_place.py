@@ -138,12 +138,16 @@ def test_what_a_loop_stores_it_loads_later(device, rng, ahead):
     np.testing.assert_allclose(device.get(memory), want, rtol=1e-5, atol=1e-6)
 
 
-def test_launches_on_a_gpu_are_asked(ptxsim):
-    """These tensors tell their address alone, so any may meet any other."""
+@pytest.mark.parametrize("tells", [True, False], ids=["reach", "address"])
+def test_launches_on_a_gpu_are_asked(ptxsim, tells):
+    """A tensor says how far it reaches, or its address alone: then it may meet any other."""
     b, n = 128, 5
     x = np.linspace(-2, 2, (n + 1) * 2 * b, dtype=np.float32).reshape(n + 1, 2 * b)
     memory = simulated.put(x, "sm_80")
-    step_by_step[(2,)](memory[:n], memory[1:], n, 2 * b, B=b)
+    views = [memory[:n], memory[1:]]
+    for v in views if not tells else ():
+        v.shape = None
+    step_by_step[(2,)](*views, n, 2 * b, B=b)
     want = x.copy()
     for t in range(n):
         want[t + 1] = np.exp(-want[t] * want[t])

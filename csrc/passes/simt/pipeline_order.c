@@ -6,8 +6,8 @@
  * alone: numbers, rows and columns pass it (a row's statistics, in attention's backward pass), as do
  * loads of operands that threads make. Of other blocks nobody has measured it.
  *
- *     through another argument     as in order_memory: what the arguments of a kernel point
- *                                  to is taken to meet nowhere while a loop runs
+ *     through another argument     unless the launch gives both arguments memory that overlaps (a
+ *                                  launcher that is not asked is taken to give them none)
  *     to the same place, in place  x = load p; store p, f(x); p += n, where p moves on by
  *                                  at least what a block covers, so that the load of a
  *                                  later iteration reads what no earlier one has written
@@ -106,6 +106,21 @@ moves_on(const Func *f, const Op *loop, const Val *load, const Val *store)
 
 /* ---- what stands in the way ---------------------------------------------------------------- */
 
+/* Has the launch given its memory to another argument, too? */
+static bool
+is_shared(Func *f, const Val *root)
+{
+    bool same = ir_ask(f, root, FACT_SAME), overlaps = ir_ask(f, root, FACT_OVERLAPS);
+    return same || overlaps;
+}
+
+/* May two arguments be one memory? */
+static bool
+may_be_one(Func *f, const Val *a, const Val *b)
+{
+    return is_shared(f, a) && is_shared(f, b);
+}
+
 static bool
 orders_memory(const Op *o)
 {
@@ -126,8 +141,10 @@ may_pass(Func *f, const Op *loop, const Op *load, const Op *o)
     const Val *from = pointer_root(f, arg(load, 0)), *to = pointer_root(f, arg(o, 0));
     if (!from || !to)
         return false;
-    return from != to || (!is_atomic && o->block == loop->regions[0] &&
-                          moves_on(f, loop, arg(load, 0), arg(o, 0)));
+    if (from != to)
+        return !may_be_one(f, from, to);
+    return !is_atomic && o->block == loop->regions[0] &&
+           moves_on(f, loop, arg(load, 0), arg(o, 0));
 }
 
 static bool
@@ -139,22 +156,13 @@ may_pass_all(Func *f, const Op *loop, const Op *load, const Block *b)
     return true;
 }
 
-/* Has the launch given its memory to another argument, too? */
-static bool
-is_shared(Func *f, const Val *root)
-{
-    bool same = ir_ask(f, root, FACT_SAME), overlaps = ir_ask(f, root, FACT_OVERLAPS);
-    return same || overlaps;
-}
-
 bool
 pipeline_may_meet(Func *f, const Op *loop, const Op *load)
 {
     const Val *from = pointer_root(f, arg(load, 0));
     EACH_OP(o, loop->regions[0]) {
         const Val *to = op_has(o, OPF_WRITES) ? pointer_root(f, arg(o, 0)) : NULL;
-        if (to && to != from &&
-            (launcher_is_plain(f->c) || (is_shared(f, from) && is_shared(f, to))))
+        if (to && to != from && (launcher_is_plain(f->c) || may_be_one(f, from, to)))
             return true;
     }
     return false;
