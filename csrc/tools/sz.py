@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # Lines of code: without blank lines, comments and docstrings.
 CAPS = {
     "csrc": 913,
-    "csrc/analysis": 6483,
+    "csrc/analysis": 6484,
     "csrc/base": 1766,
     "csrc/codegen": 3687,
     "csrc/codegen/host": 6037,
@@ -41,10 +41,10 @@ CAPS = {
     "csrc/passes": 75,
     "csrc/passes/host": 949,
     "csrc/passes/run": 181,
-    "csrc/passes/simt": 10348,
+    "csrc/passes/simt": 10355,
     "csrc/passes/tile": 4646,
     "csrc/ptx": 11690,
-    "csrc/runtime": 10597,
+    "csrc/runtime": 10635,
     "csrc/runtime/emu": 316,
     "csrc/tools": 3055,
     "csrc/tools/ptxsim": 997,
