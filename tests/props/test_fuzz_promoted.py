@@ -37,6 +37,15 @@ def test_random(chunk: int) -> None:
     assert n_copied > n // 10  # what is not promoted proves nothing
 
 
+@pytest.mark.skipif(not simulated.available(), reason="no build/libptxsim.so, or a GPU")
+@pytest.mark.parametrize("seed", [29610000318])
+def test_found(seed: int) -> None:
+    """29610000318: strips whose place along K moves with the loop, which no pair may share."""
+    said, _, n_copied = fuzz_promoted.run(seed)
+    assert not said
+    assert n_copied
+
+
 def test_tile_passes() -> None:
     """The kernel as written and as the passes leave it, both interpreted, with the tensors
     that a launch makes; what fails is named with its seed, on stderr."""

@@ -111,7 +111,8 @@ is_same(Arena *a, const Val *v)
     return !s.differs;
 }
 
-/* Rule 2, of a coordinate. */
+/* Rule 2, of a coordinate. Where it lies is computed in front of the loops (want_same), also of strips, whose programs'
+ * numbers may go into it as they are. */
 static bool
 may_be_same(const Pairs *p, const Val *v)
 {
@@ -119,7 +120,7 @@ may_be_same(const Pairs *p, const Val *v)
     if (is_same(a, v))
         return true;
     Slice s = {.seen = {{.a = a}, {.a = a}}};
-    need_quotients(&s, v, false);
+    need_quotients(&s, v, ir_all_strips(p->f) && ir_blocks(p->f) != BLOCKS_IN_TURN);
     return !s.is_bad;
 }
 
@@ -144,8 +145,7 @@ can_share(const Pairs *p, const Tile *t)
     const Op *o = t->load[0];
     bool ok = t->n % 2 == 0 || can_halve(o);
     for (int i = 4; ok && i < o->n_args; i++)
-        ok = (ir_all_strips(p->f) && ir_blocks(p->f) != BLOCKS_IN_TURN) ||
-             may_be_same(p, arg(o, i));
+        ok = may_be_same(p, arg(o, i));
     return ok;
 }
 
