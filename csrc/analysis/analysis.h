@@ -298,8 +298,9 @@ typedef struct RolesBlocks {
     int with, without;
 } RolesBlocks;
 RolesBlocks roles_blocks(Func *f);
-/* Do rings of so many slots leave room in shared memory for a second block? */
-bool roles_leave_room(Func *f, int slots);
+/* Do rings with the slots that they need (passes/simt/rings.c), fewer of large tiles, leave room in shared memory for a
+ * second block? */
+bool roles_leave_room(Func *f);
 /* Are two blocks of two warpgroups, without such warps, a matter of registers that a thread may spare? */
 bool roles_pair(Func *f);
 

@@ -15,9 +15,8 @@
 #include "analysis/analysis.h"
 
 enum {
-    MAX_OPS = 512,   /* that are computed twice */
-    MANY_WORDS = 80, /* of sums, with which 168 registers are too few */
-    RINGS = 4
+    MAX_OPS = 512,  /* that are computed twice */
+    MANY_WORDS = 80 /* of sums, with which 168 registers are too few */
 };
 
 typedef struct Slice {
@@ -261,6 +260,7 @@ look_at_work(const Block *b)
 static RolesBlocks
 blocks_of(Func *f, int64_t words)
 {
+    enum { RINGS = 4 };
     Tiles k = {.f = f, .slice = {.f = f, .seen = {.a = f->c->arena}}};
     int stages = f->c->opt.num_stages;
     int64_t slots = look_for_copies(&k, f->body, stages),
@@ -288,12 +288,15 @@ stored_bytes(const Func *f)
 }
 
 bool
-roles_leave_room(Func *f, int slots)
+roles_leave_room(Func *f)
 {
+    enum { SLOTS = 4, FEW = 3, LARGE = 24 << 10, MBARS = 1 << 10 };
     Tiles k = {.f = f, .slice = {.f = f, .seen = {.a = f->c->arena}}};
-    int64_t bytes = look_for_copies(&k, f->body, slots) + made_bytes(f) +
+    int64_t once = look_for_copies(&k, f->body, 0),
+            slot = look_for_copies(&k, f->body, 1) - once,
+            bytes = once + slot * (slot < LARGE ? SLOTS : FEW) + made_bytes(f) +
                     stored_bytes(f);
-    return hopper_blocks_of(f, f->team_warps + 1, 1, bytes + (RINGS << 10)) > 1;
+    return hopper_blocks_of(f, f->team_warps + 1, 1, bytes + MBARS) > 1;
 }
 
 /* About so many registers has a thread beside its sums. */

@@ -465,6 +465,11 @@ ONLY = {
 # "#2": the second line of the PTX that has the instruction.
 EQUIVALENT = [
     (
+        "matmul in turn, one group",
+        r"(removed|one more pending): cp\.async\.bulk\.wait_group\.read 0.* #5$",
+        "A tile has two pieces, as the stage does: nobody writes there behind the last.",
+    ),
+    (
         "in turn, two groups",
         r"(removed|one more pending): cp\.async\.bulk\.wait_group 0.* #2$|removed: "
         r"(fence\.proxy.* #2|cp\.async\.bulk\.commit_group.* #2|bar\.sync 1, .* #[45])$",

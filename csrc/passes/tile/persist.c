@@ -168,7 +168,7 @@ slope_of_products(const Func *f)
 static const char *
 refusal(Func *f)
 {
-    enum { FAST = 100 /* L2 gives no more */, FAST_BY_HALVES = 80, SLOTS = 4 };
+    enum { FAST = 100 /* L2 gives no more */, FAST_BY_HALVES = 80 };
     size_t n = 0;
     const char *asked = option_text(f->c->option_texts, "persistent=", &n);
     if (n && asked[0] == '0')
@@ -178,7 +178,7 @@ refusal(Func *f)
     if (!take_as_long(f, 0) && !(has_chained_dot(f->body) && take_as_long(f, 1) &&
                                  slope_of_products(f) != ANY))
         return "how long a product takes depends on the program";
-    if (!n && takes_more(f, f->body, FAST) && roles_leave_room(f, SLOTS))
+    if (!n && takes_more(f, f->body, FAST) && roles_leave_room(f))
         return "its tiles are small, and L2 is faster for blocks that the hardware deals";
     if (!n && bring_halves(f) &&
         (takes_more(f, f->body, FAST_BY_HALVES) || !hopper_grid_is(f, GRID_EVEN)))

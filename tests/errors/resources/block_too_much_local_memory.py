@@ -7,8 +7,8 @@ import tegula.language as tl
 @tegula.jit
 def kernel(x, y, z, BLOCK: tl.constexpr = 1 << 20):
     i = tl.arange(0, BLOCK)
-    total = tl.cumsum(tl.load(x + i)) + tl.load(y + i)
-    tl.store(x + i, total + tl.load(z + i))
+    turned = tl.load(x + i).reshape(1024, BLOCK // 1024).T.reshape(BLOCK)
+    tl.store(x + i, turned + tl.load(y + i) + tl.load(z + i))
 
 
 def run():
@@ -16,7 +16,7 @@ def run():
 
 
 # ----
-# OutOfResources: out of resource: local memory of a thread, Required: 786432, Limit: 458752. Smaller blocks or more `num_warps` may help.
-# block_too_much_local_memory.py:8:1: UnsupportedError[RESOURCES]: out of resource: local memory of a thread, required: 786432, limit: 458752
+# OutOfResources: out of resource: local memory of a thread, Required: 1048576, Limit: 458752. Smaller blocks or more `num_warps` may help.
+# block_too_much_local_memory.py:8:1: UnsupportedError[RESOURCES]: out of resource: local memory of a thread, required: 1048576, limit: 458752
 # def kernel(x, y, z, BLOCK: tl.constexpr = 1 << 20):
 # ^
