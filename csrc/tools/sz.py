@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # Lines of code: without blank lines, comments and docstrings.
 CAPS = {
     "csrc": 913,
-    "csrc/analysis": 6484,
+    "csrc/analysis": 6487,
     "csrc/base": 1766,
     "csrc/codegen": 3687,
     "csrc/codegen/host": 6037,
