@@ -1,4 +1,5 @@
-/* pipeline: loads of a loop become asynchronous copies that run ahead of it.
+/* pipeline: loads of a loop become asynchronous copies that run ahead of it. It is one file, as what a load
+ * becomes (a copy, a register that the loop carries, nothing) is weighed against all others of its loop.
  *
  *     for i ^(acc, p) {                     s = shared_alloc : smem<3 x ..>
  *       x = load p                          copy p0 -> s[0]; commit     prologue: d = 2

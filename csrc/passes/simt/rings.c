@@ -21,7 +21,9 @@
  *
  * Rule 1: a slot is released behind its last reader, by those who have waited for it.
  * Rule 2: a tile that a loop further in reads again and again has one slot, and a second one where
- *         programs run in turn and there is room.
+ *         programs run in turn and there is room. So has a tile that no loop reads.
+ *
+ * It is one file, as how many slots a ring has, and what goes through them, is asked of the same sites.
  */
 #include "passes/passes.h"
 
