@@ -54,7 +54,7 @@ struct Copies {
     char *kept;         /* what the kernel as written leaves */
     Byte *bytes;        /* of the world */
     int64_t n_kernels, n_promoted,
-        n_proven;                      /* with copies; of which a launch was compared */
+        n_proven;             /* with copies; of which a launch was compared */
     int64_t n_loads_promoted; /* through pointers, of factors */
     int64_t n_launches, n_same, n_wild, n_racing, n_wrapping, n_other;
     int64_t n_failed;

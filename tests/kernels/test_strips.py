@@ -146,7 +146,9 @@ def test_orders(order):
         sides = (sides[0] + 64, *sides[1:])
     compiled = test_multicast.run(sides, (64, 128, 64), how, multicast="1")
     in_turn = test_persistent.IN_TURN in compiled.report
-    assert strips_of(compiled) == (64 if how >= 0 or in_turn else 0)  # dealt by one axis
+    assert strips_of(compiled) == (
+        64 if how >= 0 or in_turn else 0
+    )  # dealt by one axis
 
 
 @pytest.mark.parametrize("n_m", [3, 17, 24, 25, 40])

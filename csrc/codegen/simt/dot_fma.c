@@ -27,11 +27,11 @@ enum {
  * it is too large it comes in chunks along k. */
 typedef struct Panel {
     const Type *t;
-    int mn, depth; /* of the tensor */
-    int k;                /* of a chunk */
-    bool k_is_last;       /* of the tensor's dims: a; else b */
-    int base;             /* bytes */
-    int n_regs;           /* elements a thread needs for one k */
+    int mn, depth;  /* of the tensor */
+    int k;          /* of a chunk */
+    bool k_is_last; /* of the tensor's dims: a; else b */
+    int base;       /* bytes */
+    int n_regs;     /* elements a thread needs for one k */
     int log2_vec;
     Col moves[MAX_BITS];   /* offset of each register bit of the accumulator */
     int compact[MAX_BITS]; /* ... and its bit among the n_regs, or -1 */
