@@ -140,7 +140,7 @@ def test_what_a_loop_stores_it_loads_later(device, rng, ahead):
 
 @pytest.mark.parametrize("tells", [True, False], ids=["reach", "address"])
 def test_launches_on_a_gpu_are_asked(ptxsim, tells):
-    """A tensor says how far it reaches, or its address alone: then it may meet any other."""
+    """A tensor says how far it reaches, or its address alone: then it may meet any."""
     b, n = 128, 5
     x = np.linspace(-2, 2, (n + 1) * 2 * b, dtype=np.float32).reshape(n + 1, 2 * b)
     memory = simulated.put(x, "sm_80")

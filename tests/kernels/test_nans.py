@@ -197,7 +197,7 @@ def least(x_ptr, y_ptr, z_ptr, o_ptr, N: tl.constexpr):
 
 
 def test_signaling_nans_lose(device):
-    """LLVM takes what is less 0, or times 1, for the number itself: no NaN is made quiet."""
+    """LLVM takes x - 0 and x * 1 for x itself, so that no NaN is made quiet."""
     x, y, z = np.ones((3, 64), np.float32)
     y.view(np.int32)[::2] = 0x7F800001
     z[::4] = np.nan

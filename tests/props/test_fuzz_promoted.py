@@ -40,7 +40,7 @@ def test_random(chunk: int) -> None:
 @pytest.mark.skipif(not simulated.available(), reason="no build/libptxsim.so, or a GPU")
 @pytest.mark.parametrize("seed", [29610000318])
 def test_found(seed: int) -> None:
-    """29610000318: strips whose place along K moves with the loop, which no pair may share."""
+    """29610000318: strips whose place along K moves with the loop are no pair's."""
     said, _, n_copied = fuzz_promoted.run(seed)
     assert not said
     assert n_copied
