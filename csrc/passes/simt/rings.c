@@ -259,7 +259,7 @@ is_read_again(const Site *s)
 
 /* A slot would only be filled early for the next turn of a loop around, or for the next program, if there is one. The
  * factor of a low rank behind the loop (64x256 by 64 columns, bf16, 4096^3 on an H100): four slots of 32 KB left 0.74 of
- * Triton, one or two 0.97, and 1.23 became 1.76 of 128x256x64. */
+ * Triton. With one such slot the loop's ring has eight, and the ratio is 0.97; by 128x256x64 it was 1.23 and is 1.76. */
 static bool
 wants_one_slot(const Rings *w, const Site *s)
 {
