@@ -6,8 +6,10 @@ import atexit
 import gc
 import os
 import shutil
+import subprocess
 import tempfile
 import zlib
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +22,22 @@ HERE = Path(__file__).parent
 if "TEGULA_CACHE_DIR" not in os.environ:
     os.environ["TEGULA_CACHE_DIR"] = tempfile.mkdtemp(prefix="tegula-tests-")
     atexit.register(shutil.rmtree, os.environ["TEGULA_CACHE_DIR"], ignore_errors=True)
+
+
+def turn() -> str:
+    """A number that the commit says, another for each; "0" outside of a repository."""
+    git = shutil.which("git")
+    if git is None:
+        return "0"
+    command = [git, "-C", HERE, "rev-parse", "--verify", "HEAD"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    return str(int(done.stdout[:8], 16)) if done.returncode == 0 else "0"
+
+
+# Which cases marked one_in run. Workers inherit it.
+os.environ.setdefault("TEGULA_TURN", turn())
+# Who chooses random cases, by a seed or a count, gets all of them.
+CHOOSING = ("TEGULA_SEED", "TEGULA_RANDOM_KERNELS", "TEGULA_PROMOTED")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -39,7 +57,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--full",
         action="store_true",
-        help="every case of tests/ops_suite on every target, not a sample",
+        help="every case of tests/ops_suite on every target, and every random one",
     )
     parser.addoption(
         "--bless",
@@ -61,10 +79,29 @@ def pytest_collection(session: pytest.Session) -> Iterator[object]:
         gc.freeze()
 
 
+def of_other_turns(config: pytest.Config, items: list) -> set:
+    """Of a test marked one_in(n) all cases but every n-th: each has its turn, one of n."""
+    cases: dict[tuple, list] = defaultdict(list)
+    for item in items:
+        mark = item.get_closest_marker("one_in")
+        if mark and item.nodeid not in config.args:
+            cases[item.path, item.originalname, mark.args[0]].append(item)
+    others: set = set()
+    for (_, _, n), of_test in cases.items():
+        # Mixed, as neighbours have a parameter in common.
+        of_test.sort(key=lambda item: zlib.crc32(item.nodeid.encode()))
+        others |= {*of_test} - {*of_test[int(os.environ["TEGULA_TURN"]) % n :: n]}
+    return others
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list) -> None:
     n = config.getoption("--sample")
     part, parts = map(int, (config.getoption("--shard") or "0/1").split("/"))
     if n * parts <= 1:
+        if not config.getoption("--full") and not any(map(os.getenv, CHOOSING)):
+            others = of_other_turns(config, items)
+            config.hook.pytest_deselected(items=others)
+            items[:] = [i for i in items if i not in others]
         return
     # By a hash of the name, not by position: the choice survives an added test.
     drawn = []

@@ -1,4 +1,4 @@
-"""What make says of the sources, for editors; and which tests make quick runs."""
+"""What make says of the sources, for editors; which tests it runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import os
 import shlex
 import subprocess
 import sys
+from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -41,3 +44,37 @@ def test_quick_is_twenty_kernels_on_two_targets() -> None:
     kernels = {r.replace("cpu", "emu:sm_80") for r in rows}
     assert len(kernels) == 20
     assert len(rows) == len(set(rows)) == 40
+
+
+@dataclass(eq=False)
+class Item:
+    """What tests/conftest.py asks of a pytest.Item."""
+
+    originalname: str
+    nodeid: str
+    n: int | None
+    path = Path("test_file.py")
+
+    def get_closest_marker(self, name: str) -> SimpleNamespace | None:
+        return SimpleNamespace(args=(self.n,)) if self.n else None
+
+
+def test_each_random_case_has_its_turn(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of ten cases marked one_in(4) two or three run, each in one turn of four."""
+    ours = request.config.pluginmanager.get_plugin(str(ROOT / "tests/conftest.py"))
+    marks = {"one": 4, "other": 4, "unmarked": None}
+    items = [Item(f, f"{f}[{i}]", n) for f, n in marks.items() for i in range(10)]
+    runs: Counter[str] = Counter()
+    for turn in range(1000, 1004):
+        monkeypatch.setenv("TEGULA_TURN", str(turn))
+        others = ours.of_other_turns(SimpleNamespace(args=["one[3]"]), items)
+        kept = [i for i in items if i not in others]
+        assert all(
+            2 <= sum(i.originalname == f for i in kept) <= 4 for f in ("one", "other")
+        )
+        runs.update(i.nodeid for i in kept)
+    assert runs == {
+        i.nodeid: 4 if i.nodeid == "one[3]" or not i.n else 1 for i in items
+    }

@@ -27,6 +27,7 @@ def fuzz(file: Path, first: int, n: int) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("first", range(0, 4 * N, N))
 def test_mutated_kernels(first: int) -> None:
     done = fuzz(FUZZ, first, N)
@@ -40,6 +41,7 @@ def test_mutated_kernels(first: int) -> None:
     assert seen["ok"] > N // 6 and len(seen) > 3, f"too tame or too wild: {seen}"
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("first", range(0, 1600, 400))
 def test_odd_python(first: int) -> None:
     done = fuzz(FUZZ.with_name("fuzz_source.py"), first, 400)

@@ -15,6 +15,7 @@ FIRST = int(os.environ.get("TEGULA_SEED", "0")) * 1_000_000
 N = 100
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("chunk", range(12))
 def test_mutated_text(chunk: int) -> None:
     if not TIRC.is_file():

@@ -39,6 +39,7 @@ def tirc(*args: str, text: str = "") -> str:
     return done.stdout
 
 
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_text_is_a_fixed_point(seed: int) -> None:
     text = tirc("--random", str(seed), "print")
@@ -46,12 +47,14 @@ def test_text_is_a_fixed_point(seed: int) -> None:
     assert tirc("print", "-", text=text) == body
 
 
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_text_means_the_same(seed: int) -> None:
     text = tirc("--random", str(seed), "print")
     assert tirc("interp", "-", text=text) == tirc("--random", str(seed), "interp")
 
 
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("name", [*PASSES, "tile"])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_passes_keep_the_meaning(name: str, seed: int) -> None:
@@ -62,6 +65,7 @@ def test_passes_keep_the_meaning(name: str, seed: int) -> None:
 
 # A chunk of seeds is one process; what fails is named with its seed on stderr. -e 0: the
 # code gives what the interpreter gives, bit for bit.
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("n_ops", [20, 60, 120])
 @pytest.mark.parametrize("words", ["check", "tile,check"])
 @pytest.mark.parametrize("seeds", CHUNKS)
@@ -69,6 +73,7 @@ def test_cpu(seeds: str, words: str, n_ops: int) -> None:
     tirc("-t", "cpu", "-e", "0", "--random", seeds, "-n", str(n_ops), words)
 
 
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("warps", [1, 4, 8])
 @pytest.mark.parametrize("target", ["emu:75", "emu:80", "emu:90a"])
 @pytest.mark.parametrize("seeds", CHUNKS)
@@ -100,6 +105,7 @@ def test_found(file: Path) -> None:
 # ---- sides that are no powers of two ------------------------------------------------
 
 
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_padding_keeps_the_meaning(seed: int) -> None:
     odd = ["--odd", str(seed), "-n", str(20 + seed)]
@@ -111,6 +117,7 @@ def test_padding_keeps_the_meaning(seed: int) -> None:
         assert tirc(*odd, f"{words},interp") == want, words
 
 
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("n_ops", [20, 60, 120])
 @pytest.mark.parametrize("seeds", CHUNKS)
 def test_odd_sides_on_cpu(seeds: str, n_ops: int) -> None:
@@ -118,6 +125,7 @@ def test_odd_sides_on_cpu(seeds: str, n_ops: int) -> None:
         tirc("-t", "cpu", "-e", "0", "--odd", seeds, "-n", str(n_ops), words)
 
 
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("warps", [1, 4, 8])
 @pytest.mark.parametrize("target", ["emu:75", "emu:80", "emu:90a"])
 @pytest.mark.parametrize("seeds", CHUNKS)

@@ -4,6 +4,8 @@ as PTX through a driver (ptxsim) in the emulator's place, and beside it under --
     TEGULA_RANDOM_KERNELS=20000         that many instead of 2000
     TEGULA_SEED=7                       other ones; `date +%j` for new ones every day
 
+Without these a commit runs every eighth fifty of the 2000, and --full runs all.
+
 A seed is a kernel (maker/), on any machine and whatever ran before. A failure prints the
 smallest kernel near it as the text of a file: put it into found/ when it is mended.
 """
@@ -37,6 +39,7 @@ def watch() -> Iterator[Watch]:
     it.close()
 
 
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("chunk", range(-(-COUNT // CHUNK)))
 def test_targets_agree(
     chunk: int, watch: Watch, request: pytest.FixtureRequest
@@ -64,6 +67,7 @@ def test_found(file: Path, watch: Watch) -> None:
     assert watch.compare(case) == ""
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.skipif(not differ.simulated.available(), reason="no build/libptxsim.so")
 @pytest.mark.parametrize("chunk", range(5))
 def test_large_products(chunk: int) -> None:
@@ -75,6 +79,7 @@ def test_large_products(chunk: int) -> None:
             assert not said or said.startswith("skip"), f"seed {seed}: {said}"
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.skipif(not differ.simulated.available(), reason="no build/libptxsim.so")
 @pytest.mark.parametrize("chunk", range(4))
 def test_chains(chunk: int) -> None:
