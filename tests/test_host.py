@@ -72,6 +72,7 @@ def test_file(path: Path, cpu: str) -> None:
         check(cpu, words, "-", text=text)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("cpu", CPUS, ids=lambda c: c or "native")
 @pytest.mark.parametrize("first", range(0, 30, 10))
 def test_random(first: int, cpu: str) -> None:
