@@ -37,7 +37,7 @@ def turn() -> str:
 # Which cases marked one_in run. Workers inherit it.
 os.environ.setdefault("TEGULA_TURN", turn())
 # Who chooses random cases, by a seed or a count, gets all of them.
-CHOOSING = ("TEGULA_SEED", "TEGULA_RANDOM_KERNELS", "TEGULA_PROMOTED")
+CHOOSING = ("TEGULA_SEED", "TEGULA_RANDOM_KERNELS")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -26,7 +26,6 @@ CHUNKS = -(-MANY // CHUNK)
 FIRST = 1_000_000 * int(os.environ.get("TEGULA_SEED", "0"))
 
 
-@pytest.mark.one_in(8)
 @pytest.mark.skipif(not simulated.available(), reason="no build/libptxsim.so, or a GPU")
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_random(chunk: int) -> None:
