@@ -127,10 +127,12 @@ v_elem(Fe *f, Value v, const char *what)
     return e;
 }
 
-/* The side a block of n has on the machine. */
+/* The side a block of n has on the machine, where it can have one. */
 static int64_t
-padded_side(int32_t n)
+padded_side(int64_t n)
 {
+    if (n > MAX_NUMEL)
+        return n;
     int64_t side = 1;
     while (side < n)
         side *= 2;
@@ -138,11 +140,11 @@ padded_side(int32_t n)
 }
 
 static NORETURN void
-too_many_elements(Fe *f, int rank, const int32_t *shape)
+too_many_elements(Fe *f, int rank, const int64_t *shape)
 {
     Sb user = {.a = f->a}, padded = {.a = f->a};
     for (int i = 0; i < rank; i++) {
-        sb_printf(&user, "%s%d", i ? ", " : "[", (int)shape[i]);
+        sb_printf(&user, "%s%lld", i ? ", " : "[", (long long)shape[i]);
         sb_printf(&padded, "%s%lld", i ? ", " : "[", (long long)padded_side(shape[i]));
     }
     err_help(f->c, "go over it in a loop, in smaller blocks");
@@ -154,22 +156,31 @@ too_many_elements(Fe *f, int rank, const int32_t *shape)
          user.at);
 }
 
-void
-fe_check_shape(Fe *f, int rank, const int32_t *shape)
+static void
+check_sides(Fe *f, int rank, const int64_t *shape)
 {
     int64_t n = 1;
     for (int i = 0; i < rank; i++)
         if (shape[i] < 1) {
             if (shape[i] == -1 && !f->c->pending_help)
                 err_help(f->c, "no side is found out: write its number");
-            fail(f, VALUE, "Shape element %d must be 1 or more, not %d", i,
-                 (int)shape[i]);
+            fail(f, VALUE, "Shape element %d must be 1 or more, not %lld", i,
+                 (long long)shape[i]);
         }
     for (int i = 0; i < rank; i++) {
-        n *= padded_side(shape[i]);
+        n = shape[i] > MAX_NUMEL ? shape[i] : n * padded_side(shape[i]);
         if (n > MAX_NUMEL)
             too_many_elements(f, rank, shape);
     }
+}
+
+void
+fe_check_shape(Fe *f, int rank, const int32_t *shape)
+{
+    int64_t side[MAX_RANK];
+    for (int i = 0; i < rank; i++)
+        side[i] = shape[i];
+    check_sides(f, rank, side);
 }
 
 int
@@ -203,13 +214,9 @@ v_shape(Fe *f, Value v, int32_t *shape, const char *what)
 {
     int64_t dims[MAX_RANK];
     int rank = v_int_list(f, v, dims, MAX_RANK, what);
-    for (int i = 0; i < rank; i++) {
-        if (dims[i] < 1 || dims[i] > INT32_MAX)
-            shape[i] = dims[i] == 0 ? 0 : -1;
-        else
-            shape[i] = (int32_t)dims[i];
-    }
-    fe_check_shape(f, rank, shape);
+    check_sides(f, rank, dims);
+    for (int i = 0; i < rank; i++)
+        shape[i] = (int32_t)dims[i];
     return rank;
 }
 
