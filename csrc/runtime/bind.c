@@ -146,8 +146,9 @@ call_bind_names(Call *c, PyObject *const *args, Py_ssize_t n_args, PyObject *kwn
     Py_ssize_t n_kw = kwnames ? PyTuple_Size(kwnames) : 0;
     if (n_args > n)
         return PyErr_Format(PyExc_TypeError,
-                            "%s() takes %d positional arguments but %zd were given%s",
-                            k->f->name, n, n_args, about_rest(k)),
+                            "%s() takes %d positional argument%s but %zd %s given%s",
+                            k->f->name, n, n == 1 ? "" : "s", n_args,
+                            n_args == 1 ? "was" : "were", about_rest(k)),
                -1;
     for (int i = 0; i < n; i++)
         c->bound[i] = i < n_bound ? args[i] : NULL;

@@ -16,4 +16,4 @@ def run():
 
 
 # ----
-# TypeError: kernel() takes 1 positional arguments but 3 were given: each parameter of a kernel has a name; a tuple holds a varying number, and helper functions may have *args
+# TypeError: kernel() takes 1 positional argument but 3 were given: each parameter of a kernel has a name; a tuple holds a varying number, and helper functions may have *args
