@@ -543,6 +543,12 @@ def jit(
             if isinstance(f, KernelInterface):
                 text += ": @jit stands below @autotune and @heuristics"
             raise TypeError(text)
+        if hasattr(f, "__wrapped__"):
+            inner = getattr(f.__code__, "co_qualname", f.__code__.co_name)
+            raise TypeError(
+                f"@jit stands next to the function, below the decorator whose "
+                f"{inner}() is in the place of {f.__name__}()"
+            )
         return JITFunction(
             f,
             version=version,
