@@ -170,13 +170,7 @@ class Autotuner(KernelInterface):
         )
 
     def _default_pre_hook(self, args: dict[str, Any], reset_only: bool = False) -> None:
-        for option in ("reset_to_zero", "restore_value"):
-            for name in getattr(self, option):
-                if name not in args:
-                    raise KeyError(
-                        f"{option} names {name!r}, which is no parameter of "
-                        f"{self.base_fn.__name__}(): {', '.join(self.arg_names)}"
-                    )
+        tuning.check_tensors(self, args)
         for name in self.reset_to_zero:
             if args[name] is not None:
                 tuning.fill_zero(args[name])

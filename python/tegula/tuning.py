@@ -13,6 +13,22 @@ from tegula.configs import Config
 Record = dict[str, Any]
 
 
+def check_tensors(tuner: Any, args: dict[str, Any]) -> None:
+    """What reset_to_zero and restore_value name must be there, with elements to write."""
+    for option in ("reset_to_zero", "restore_value"):
+        for name in getattr(tuner, option):
+            what = f"{option} names {name!r}, which is no"
+            if name not in args:
+                named = ", ".join(tuner.arg_names)
+                raise KeyError(
+                    f"{what} parameter of {tuner.base_fn.__name__}(): {named}"
+                )
+            x = args[name]
+            writes = ("zero_", "copy_", "__setitem__")
+            if x is not None and not any(hasattr(x, w) for w in writes):
+                raise TypeError(f"{what} tensor: {x!r}")
+
+
 def fill_zero(x: Any) -> None:
     if hasattr(x, "zero_"):
         x.zero_()
