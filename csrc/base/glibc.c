@@ -22,6 +22,10 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
+/* gcc 12 takes the second parameter of pthread_setspecific, which nobody reads through, for a
+ * variable without a value. */
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+
 /* ret name(params) calls name@version with args. The declaration of our own is for
  * -Wmissing-prototypes. */
 #define OLD(version, ret, name, params, args)                                          \
