@@ -710,6 +710,12 @@ ir_ask(Func *f, const Val *param, unsigned fact)
     return (a->truth & fact) == fact;
 }
 
+bool
+ir_ask_both(Func *f, const Val *x, const Val *y, unsigned fact)
+{
+    return ir_ask(f, x, fact) && ir_ask(f, y, fact);
+}
+
 const Op *
 ir_combine_op(const Op *o)
 {

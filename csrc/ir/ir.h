@@ -351,7 +351,7 @@ enum {
     FACT_DIV4 = 4,
     FACT_DIV8 = 8,
     FACT_DIV16 = 16, /* value, or address in bytes */
-    /* A tensor on a CPU: another argument's memory starts at the same address .. */
+    /* A tensor: another argument's memory starts at the same address .. */
     FACT_SAME = 32,
     FACT_OVERLAPS = 64, /* .. or starts elsewhere, and the two overlap */
     FACT_GE0 = 128,     /* an integer that is not negative */
@@ -684,6 +684,8 @@ uint64_t ir_host_value(const HostOp *ops, int n, const uint64_t *params,
 /* ---- facts of arguments --------------------------------------------------------- */
 /* Is `fact` true of the parameter? Records that it was asked. */
 bool ir_ask(Func *f, const Val *param, unsigned fact);
+/* Of x and y; y is asked where it is true of x. */
+bool ir_ask_both(Func *f, const Val *x, const Val *y, unsigned fact);
 
 /* ---- eval.c: what elementwise ops mean on one element --------------------------- */
 /* Bits of element type e; narrower values in the low bits, the rest 0. Used by fold,

@@ -5,7 +5,8 @@
  *
  * A load of a block is over before the stores that follow it, whatever pointer these go
  * through. On a CPU the elements go through load and store one after the other
- * (passes/host/group_order.c), and on a GPU a loop may load for its next iteration before it
+ * (passes/host/group_order.c), and on a GPU the threads do not wait for each other
+ * (passes/simt/order_memory.c) and a loop may load for its next iteration before it
  * stores (passes/simt/pipeline_order.c), so it matters whether one may be the other. What
  * is asked of an argument is whether it shares its memory with anybody, not with whom: two
  * pairs may be taken for four of one kind, which is slower and as right.

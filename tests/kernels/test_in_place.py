@@ -32,6 +32,14 @@ def shift(x_ptr, by, B: tl.constexpr):
 
 
 @tegula.jit
+def shift_views(x_ptr, y_ptr, total_ptr, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    for _ in range(n):
+        tl.store(y_ptr + i, tl.load(x_ptr + i) * 2)
+        tl.store(total_ptr, tl.sum(tl.load(x_ptr + (B - 1 - i)), 0))
+
+
+@tegula.jit
 def step_by_step(x_ptr, y_ptr, n, width, B: tl.constexpr):
     i = tl.program_id(0) * B + tl.arange(0, B)
     for t in range(n):
@@ -93,6 +101,19 @@ def test_shifted(by, device):
     d = device.put(x)
     shift[(1,)](d, by, B=128, num_warps=1)
     np.testing.assert_array_equal(device.get(d), want)
+
+
+@pytest.mark.parametrize("by", [0, 1, 16, 40])
+def test_shifted_through_two_arguments(by, device):
+    """Views of one tensor: a store waits for the loads before it, a load for the stores."""
+    x = np.arange(128 + by, dtype=np.int64)
+    want = x.copy()
+    d, total = device.put(x), device.put(np.zeros(1, np.int64))
+    shift_views[(1,)](d, d[by:], total, 3, B=128, num_warps=4)
+    for _ in range(3):
+        want[by:] = 2 * want[:128]
+    np.testing.assert_array_equal(device.get(d), want)
+    assert device.get(total)[0] == want[:128].sum()
 
 
 @pytest.mark.parametrize("B", [8, 32])

@@ -47,12 +47,6 @@ is_apart(const Func *f, const Val *from, const Val *to)
     return low_x + span_x <= low_y || low_y + span_y <= low_x;
 }
 
-static bool
-both(Func *f, const Val *x, const Val *y, unsigned fact)
-{
-    return ir_ask(f, x, fact) && ir_ask(f, y, fact);
-}
-
 /* May writer change, at one index, what load reads at another? */
 static bool
 meets(Func *f, const Op *load, const Op *writer)
@@ -62,9 +56,10 @@ meets(Func *f, const Op *load, const Op *writer)
     const Val *other = root ? pointer_root(f, to) : NULL;
     if (!other)
         return false;
-    if (root != other && both(f, root, other, FACT_OVERLAPS))
+    if (root != other && ir_ask_both(f, root, other, FACT_OVERLAPS))
         return true;
-    return !is_apart(f, from, to) && (root == other || both(f, root, other, FACT_SAME));
+    return !is_apart(f, from, to) &&
+           (root == other || ir_ask_both(f, root, other, FACT_SAME));
 }
 
 /* The loads that computing v on demand does, of those that writer may change. */

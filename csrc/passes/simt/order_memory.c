@@ -10,9 +10,12 @@
  *
  * and so does a load before the store that changes what it reads. No barrier is needed
  * where the same thread does both: the same pointers in the same layout, nothing held
- * twice, and no loop moves a row by less than its length. Accesses through different
- * arguments are taken to meet nowhere, as are pointers that come from nowhere known; two
- * stores are left to the user: then tl.debug_barrier() says what is meant.
+ * twice, and no loop moves a row by less than its length. Two arguments are two tensors, unless
+ * the launch says otherwise (runtime/share.c): where both start at one address they are compared
+ * as one pointer would be, and where they overlap in another way nothing is known. A launch of
+ * tensors that lie apart has the code it always had. Pointers that come from nowhere known are
+ * taken to meet nowhere; two stores are left to the user: then tl.debug_barrier() says what is
+ * meant.
  *
  * An atomic that releases is for the whole program: what other threads did before it must have
  * happened. One of one element, a flag or a counter, waits for all accesses; one of a block
@@ -146,14 +149,43 @@ common_step(const AffSum *sum)
     return step;
 }
 
+/* Where the block of pointers y lies, if that is a constant beside a, where x lies: their roots, where they are
+ * two, are one address. room is for a copy. */
+static const Affine *
+place_beside(Order *s, const Affine *a, const Val *x, const Val *y, Affine *room)
+{
+    const Affine *b = place_of(s, y);
+    if (!a || !b || x->type->elem != y->type->elem)
+        return NULL;
+    if (a->pointer != b->pointer && a->pointer == pointer_root(s->f, x) &&
+        b->pointer == pointer_root(s->f, y)) {
+        *room = *b;
+        room->pointer = a->pointer;
+        b = room;
+    }
+    return affine_is_beside(a, b) ? b : NULL;
+}
+
+/* Has each thread the same elements at x and at y? */
+static bool
+is_one_place(Order *s, const Val *x, const Val *y)
+{
+    Affine room;
+    if (x == y || x->type != y->type)
+        return x == y;
+    const Affine *a = place_of(s, x), *b = place_beside(s, a, x, y, &room);
+    return b && affine_is_same(a, b, x->type);
+}
+
 /* Have the blocks of pointers x and y no element in common, whatever the iterations of both? */
 static bool
 is_apart(Order *s, const Val *x, const Val *y)
 {
-    const Affine *a = place_of(s, x), *b = place_of(s, y);
+    Affine room;
+    const Affine *a = place_of(s, x), *b = place_beside(s, a, x, y, &room);
     int64_t span_a, span_b;
-    if (!a || !b || a->pointer->block->owner || !affine_is_beside(a, b) ||
-        !affine_span(a, x->type, &span_a) || !affine_span(b, y->type, &span_b))
+    if (!b || a->pointer->block->owner || !affine_span(a, x->type, &span_a) ||
+        !affine_span(b, y->type, &span_b))
         return false;
     int64_t gap = affine_low(b, y->type) - affine_low(a, x->type),
             step = common_step(&a->base);
@@ -226,21 +258,31 @@ is_ordered(const Op *a, const Op *o)
     return acquires(a) && o->op == OP_LOAD;
 }
 
-/* One reads what the other writes, and not in one thread. */
+/* May a thread come to an element at o that another had at a? The roots of both are one address. */
+static bool
+meets_as_one(Order *s, const Op *a, const Op *o)
+{
+    const Val *x = arg(a, 0), *y = arg(o, 0);
+    if (!is_one_place(s, x, y))
+        return !is_apart(s, x, y);
+    if (meets_itself(s, y))
+        return true;
+    const Op *load = o->op == OP_LOAD ? o : a;
+    return !is_held_once(y->type) && !is_only_stored(result(load, 0), MAX_PLAIN);
+}
+
+/* Does one read what the other writes, and not in one thread? */
 static bool
 meets(Order *s, const Access *a, const Op *o, const Val *root)
 {
-    bool reads = a->op->op == OP_LOAD || o->op == OP_LOAD;
-    bool writes = a->op->op != OP_LOAD || o->op != OP_LOAD;
-    if (!root || a->root != root || !reads || !writes)
+    bool is_read = o->op == OP_LOAD;
+    const Val *from = is_read ? root : a->root, *to = is_read ? a->root : root;
+    if (!from || !to || is_read == (a->op->op == OP_LOAD))
         return false;
-    if (arg(a->op, 0) != arg(o, 0))
-        return !is_apart(s, arg(a->op, 0), arg(o, 0));
-    if (meets_itself(s, arg(o, 0)))
+    if (from != to && ir_ask_both(s->f, to, from, FACT_OVERLAPS))
         return true;
-    const Op *load = o->op == OP_LOAD ? o : a->op;
-    return !is_held_once(arg(o, 0)->type) &&
-           !is_only_stored(result(load, 0), MAX_PLAIN);
+    return meets_as_one(s, a->op, o) &&
+           (from == to || ir_ask_both(s->f, to, from, FACT_SAME));
 }
 
 typedef enum Conflict {

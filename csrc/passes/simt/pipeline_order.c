@@ -106,19 +106,13 @@ moves_on(const Func *f, const Op *loop, const Val *load, const Val *store)
 
 /* ---- what stands in the way ---------------------------------------------------------------- */
 
-/* Has the launch given its memory to another argument, too? */
+/* May the launch have given both arguments one memory? What is written is asked first: a product of a
+ * tensor with itself then has the code of any other. */
 static bool
-is_shared(Func *f, const Val *root)
+may_be_one(Func *f, const Val *to, const Val *from)
 {
-    bool same = ir_ask(f, root, FACT_SAME), overlaps = ir_ask(f, root, FACT_OVERLAPS);
-    return same || overlaps;
-}
-
-/* May two arguments be one memory? */
-static bool
-may_be_one(Func *f, const Val *a, const Val *b)
-{
-    return is_shared(f, a) && is_shared(f, b);
+    return ir_ask_both(f, to, from, FACT_SAME) ||
+           ir_ask_both(f, to, from, FACT_OVERLAPS);
 }
 
 static bool
@@ -142,7 +136,7 @@ may_pass(Func *f, const Op *loop, const Op *load, const Op *o)
     if (!from || !to)
         return false;
     if (from != to)
-        return !may_be_one(f, from, to);
+        return !may_be_one(f, to, from);
     return !is_atomic && o->block == loop->regions[0] &&
            moves_on(f, loop, arg(load, 0), arg(o, 0));
 }
@@ -162,7 +156,7 @@ pipeline_may_meet(Func *f, const Op *loop, const Op *load)
     const Val *from = pointer_root(f, arg(load, 0));
     EACH_OP(o, loop->regions[0]) {
         const Val *to = op_has(o, OPF_WRITES) ? pointer_root(f, arg(o, 0)) : NULL;
-        if (to && to != from && (launcher_is_plain(f->c) || may_be_one(f, from, to)))
+        if (to && to != from && (launcher_is_plain(f->c) || may_be_one(f, to, from)))
             return true;
     }
     return false;
