@@ -9,12 +9,18 @@ import tegula.language as tl
 
 @triton.jit
 def sums_kernel(
-    x_ptr, out_ptr, n, M: tl.constexpr, N: tl.constexpr, AXIS: tl.constexpr
+    x_ptr,
+    out_ptr,
+    n,
+    M: tl.constexpr,
+    N: tl.constexpr,
+    AXIS: tl.constexpr,
+    UNROLL: tl.constexpr = 1,
 ):
-    """Of n blocks [M, N], one after the other."""
+    """Of n blocks [M, N], one after the other, UNROLL an iteration."""
     at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
     total = tl.sum(tl.zeros((M, N), out_ptr.dtype.element_ty), axis=AXIS)
-    for i in range(n):
+    for i in tl.range(n, loop_unroll_factor=UNROLL):
         x = tl.load(x_ptr + i * (M * N) + at)
         total += tl.sum(x, axis=AXIS)
     if AXIS is None:
@@ -40,29 +46,13 @@ def test_sums(device, rng, axis, dtype, shape):
         np.testing.assert_allclose(device.get(out), np.ravel(want), rtol=0, atol=tol)
 
 
-@triton.jit
-def unrolled_kernel(
-    x_ptr, out_ptr, n, M: tl.constexpr, N: tl.constexpr, AXIS: tl.constexpr
-):
-    """The same, several blocks an iteration."""
-    at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
-    total = tl.sum(tl.zeros((M, N), out_ptr.dtype.element_ty), axis=AXIS)
-    for i in tl.range(n, loop_unroll_factor=3):
-        x = tl.load(x_ptr + i * (M * N) + at)
-        total += tl.sum(x, axis=AXIS)
-    if AXIS is None:
-        tl.store(out_ptr, total)
-    else:
-        tl.store(out_ptr + tl.arange(0, N if AXIS == 0 else M), total)
-
-
 @pytest.mark.parametrize("axis", [0, 1, None])
 @pytest.mark.parametrize("dtype", ["int32", "float32"])
 def test_unrolled_sums(device, rng, axis, dtype):
     for blocks, m, n, warps in ((2, 32, 32, 1), (7, 32, 32, 4), (6, 8, 64, 8)):
         x = (rng.standard_normal((blocks, m, n)) * 100).astype(dtype)
         out = device.poison((1 if axis is None else (m, n)[1 - axis],), dtype)
-        unrolled_kernel[(1,)](device.put(x), out, blocks, m, n, axis, num_warps=warps)
+        sums_kernel[(1,)](device.put(x), out, blocks, m, n, axis, 3, num_warps=warps)
         over = (0, 1, 2) if axis is None else (0, axis + 1)
         want = np.ravel(x.astype(np.float64).sum(axis=over))
         tol = {"int32": 0, "float32": 2e-2}[dtype]
