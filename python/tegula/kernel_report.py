@@ -35,6 +35,7 @@ class Row(NamedTuple):
 _ROW = re.compile(r"^line +(\d+)  (.*?)  +(.*)$")
 # More than one: a thread with one element has nothing to widen.
 _NAME = re.compile(r"(?<!\.)\b[A-Za-z_]\w*")
+_ACCESS = re.compile(r"\b(?:load|store|atomic_\w+)\(")
 _NARROW = re.compile(
     r"(?:[2-9]|\d\d+) (?:loads|stores|asynchronous copies) of (\d+) byte"
 )
@@ -149,14 +150,29 @@ def _names(text: str, sources: dict[int, str]) -> set[str]:
     return found
 
 
+def _pointer(source: str) -> str:
+    """The pointer of the line's access; all of the line where it does not end there."""
+    call = _ACCESS.search(source)
+    text, depth = source[call.end() :] if call else "", 0
+    for at, c in enumerate(text):
+        depth += (c in "([{") - (c in ")]}")
+        if depth < 0 or (c == "," and not depth):
+            return text[:at]
+    return source
+
+
 def _why(text: str, source: str, unknown: list[str], sources: dict[int, str]) -> str:
     narrow = _NARROW.search(text)
     if not narrow or int(narrow[1]) >= 16:
         return ""
-    # In the mask as well: neighbours are one access where all of them are in it, or none.
-    asked = _names(source, sources)
-    names = [n for n in unknown if n in asked]
-    if not names:
+    # The pointer first: a mask is asked of neighbours that the pointer makes one access,
+    # and seldom parts them.
+    for part in (_pointer(source), source):
+        asked = _names(part, sources)
+        names = [n for n in unknown if n in asked]
+        if names:
+            break
+    else:
         return ""
     shown = " and ".join(f"`{n}`" for n in names)
     verb = "is" if len(names) == 1 else "are"
