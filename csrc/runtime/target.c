@@ -2,6 +2,7 @@
 #include "runtime/launch.h"
 
 #include <stdlib.h>
+#include <strings.h>
 
 /* NN or NNa behind "sm_"; behind "sm", Triton's form, all features are meant. */
 static bool
@@ -82,7 +83,7 @@ parse_target(PyObject *value, Target *out)
         snprintf(arch_text, sizeof arch_text, "sm_%s", number);
     if (read_arch(arch_text, out))
         snprintf(near, sizeof near, "; did you mean '%s:%s'?",
-                 !strncmp(text, "emu", 3) ? "emu" : "cuda", arch_text);
+                 !strncasecmp(text, "emu", 3) ? "emu" : "cuda", arch_text);
     return PyErr_Format(
                PyExc_ValueError,
                "target '%s': expected cpu, cuda, cuda:sm_NN or emu:sm_NN, with NN one "
