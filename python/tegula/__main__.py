@@ -57,7 +57,8 @@ def run_cache(args: argparse.Namespace) -> int:
 
 
 def cache_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=("list", "verify", "prune"))
+    actions = ("list", "verify", "prune")
+    parser.add_argument("action", nargs="?", default="list", choices=actions)
     parser.add_argument(
         "--max-bytes",
         type=n_bytes,
@@ -183,7 +184,8 @@ def tune(args: argparse.Namespace) -> int:
 
 
 def tune_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=("list", "show", "pin", "clear", "export"))
+    actions = ("list", "show", "pin", "clear", "export")
+    parser.add_argument("action", nargs="?", default="list", choices=actions)
     parser.add_argument("kernel", nargs="?", help="of this name only")
     parser.add_argument(
         "what",
