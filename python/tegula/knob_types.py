@@ -131,6 +131,10 @@ class env_bool(env_base):
             return False
         raise ValueError(f"{variable}={text}: expected 1 or 0")
 
+    def __set__(self, obj: Any, value: Any) -> None:
+        is_text = isinstance(value, str)  # "0" is no, as in the environment
+        super().__set__(obj, self.parse(value, self.name) if is_text else value)
+
     def text(self, value: Any) -> str | None:
         return None if value is None else "1" if value else "0"
 

@@ -196,6 +196,14 @@ def test_compile_times():
     assert times.total >= times.ir_initialization + times.total_lowering
 
 
+def test_text_for_a_yes_or_no_is_read_as_in_the_environment():
+    knobs.runtime.check_bounds = "0"
+    assert knobs.runtime.check_bounds is False
+    with pytest.raises(ValueError, match="check_bounds=perhaps: expected 1 or 0"):
+        knobs.runtime.check_bounds = "perhaps"
+    assert knobs.runtime.check_bounds is False
+
+
 @pytest.mark.parametrize(
     "name, meant",
     [
