@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from .across import Across
 from .expr import clamped
+from .named import Named
 from .scope import Want, is_float, size
 
 N_COUNTS = 64
@@ -88,7 +88,7 @@ TEXTS = [
 ]
 
 
-class Assembly(Across):
+class Assembly(Named):
     def assembly(self) -> None:
         d = self.d
         t = d.pick(TEXTS)

@@ -50,6 +50,18 @@ def twice(a, times: tl.constexpr):
 
 
 @tegula.jit
+def downwards(a, steps: tl.constexpr):
+    if steps == 0:
+        return a
+    return downwards(a + odd(steps), steps - 1)
+
+
+@tegula.constexpr_function
+def odd(n):
+    return 2 * n + 1
+
+
+@tegula.jit
 def plus(a, b):
     return a + b
 

@@ -167,12 +167,13 @@ class Memory(Scope):
         self.put(f"{v} = {value}")
         where = d.pick([self.index(w.shape), f"{n - 1} - {self.index(w.shape)}"])
         self.put("tl.debug_barrier()")
-        self.put(f"tl.store({array} + {at} + {where}, {v})")
+        how = "tl.atomic_" if not self.plain and d.chance(20) else "tl."
+        self.put(f"{how}store({array} + {at} + {where}, {v})")
         self.put("tl.debug_barrier()")
         there = self.index(w.shape)
         if d.chance(60):
             there = within(f"{there} + {self.simple(Want('int32', w.shape))}", n)
-        self.bind(f"tl.load({array} + {at} + {there})", w)
+        self.bind(f"{how}load({array} + {at} + {there})", w)
 
     def atomic(self) -> None:
         d = self.d
@@ -225,3 +226,17 @@ class Memory(Scope):
             else:
                 self.bind(f"tl.atomic_{op}({p}, {args})", w)
         self.put("tl.debug_barrier()")
+
+    def hint(self) -> None:
+        """What changes nothing."""
+        d = self.d
+        place = f"{d.pick(self.inputs).name} + {self.index(d.pick(self.shapes))}"
+        hints = [
+            "tl.assume(n >= 0)",
+            "tl.assume((n < 9) & (big != 0))",
+            "tl.assume(big % 16 == 0)",
+            'tl.static_assert(C > 0, "C")',
+            'tl.device_assert(n < 9, "n")',
+            f"tl.prefetch({place})",
+        ]
+        self.put(d.pick(hints))

@@ -22,6 +22,10 @@ DOTS = [
     ("float8e4b8", "float32", "", 4),
     ("float8e5b16", "float32", "", 4),
     ("float8e4b15", "float32", "", 1),
+    ("float32", "float32", ', input_precision="bf16x3"', 16),
+    ("float32", "float32", ', input_precision="bf16x6"', 16),
+    ("float8e5", "float32", ", max_num_imprecise_acc=4", 4),
+    ("float8e4nv", "float16", ", out_dtype=tl.float16", 2),
 ]
 
 
@@ -53,10 +57,15 @@ class Products(Assembly):
         if self.is_odd and d.chance(50):
             m, n, k = d.pick([m, 3, 24, 48]), d.pick([n, 5, 40]), d.pick([k, 7, 20, 33])
         batch = (2,) if d.chance(10) else ()
+        if batch and not self.plain and d.chance(20):
+            batch = (2, 2)
         if batch and m * n > 512:
             m = n = 16
         a = self.factor(Want(kind, (*batch, m, k)), limit)
-        b = self.factor(Want(kind, (*batch, k, n)), limit)
+        right = kind
+        if kind in FP8[:2] and not self.plain and d.chance(30):
+            right = d.pick(FP8[:2])
+        b = self.factor(Want(right, (*batch, k, n)), limit)
         w = Want(acc, (*batch, m, n))
         more = ""
         if d.chance(40):

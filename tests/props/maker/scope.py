@@ -151,6 +151,10 @@ class Scope:
             return "0"
         if len(shape) > 1 and self.d.chance(25):
             return f"tl.arange(0, {size(shape)}).reshape({list(shape)})"
+        if len(shape) == 1 and not self.plain and self.d.chance(10):
+            n = shape[0]
+            line = f"tl.multiple_of(tl.arange(0, {n}), {self.d.pick([n, 8, 1])})"
+            return f"tl.max_contiguous({line}, {self.d.pick([n, 4, 1])})"
         parts, step = [], 1
         for dim in reversed(range(len(shape))):
             at = ", ".join(":" if k == dim else "None" for k in range(len(shape)))

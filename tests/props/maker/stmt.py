@@ -96,7 +96,10 @@ class Stmt(Tiles):
         k = self.fresh("k")
         self.put(f"{k} = 0")
         kind = self.d.below(2 if self.plain else 3)
-        head = [f"while {k} < n:", f"while ({k} < 6) & (n != 3):", "while True:"][kind]
+        test = f"({k} < 6) & (n != 3)"
+        if not self.plain and self.d.chance(20):
+            test = f"tl.condition({test}, disable_licm=True)"
+        head = [f"while {k} < n:", f"while {test}:", "while True:"][kind]
         self.put(head)
         self.put(f"    {k} += 1")
         if kind == 2:
@@ -196,6 +199,12 @@ class Stmt(Tiles):
         self.put(f"{v.name} = {t}[0]")
         self.bind(f"{t}[1][0]", u)
 
+    def leave(self) -> None:
+        """Of few programs, or launches."""
+        test = self.d.pick(["n == 8", "pid == 2", f"{self.simple(Want('int1', ()))}"])
+        self.put(f"if {test}:")
+        self.put("    return")
+
     def statement(self, nested: bool = False) -> None:
         d = self.d
         if self.indent > 3:
@@ -220,4 +229,7 @@ class Stmt(Tiles):
         ]
         if not self.plain:
             forms += [(2, self.assembly), (2, self.dot_scaled), (2, self.tile_trip)]
+            forms += [(1, self.rows_trip), (1, self.hint)]
+            if not nested:
+                forms.append((1, self.leave))
         d.weighted(forms)()
