@@ -173,3 +173,22 @@ def test_launches_on_a_gpu_are_asked(ptxsim, tells):
     for t in range(n):
         want[t + 1] = np.exp(-want[t] * want[t])
     np.testing.assert_allclose(memory.numpy(), want, rtol=1e-5, atol=1e-6)
+
+
+def test_the_question_decides(ptxsim):
+    """Code of a launch whose tensors lie apart loads an iteration ahead: on views of one
+    tensor it reads what its threads have yet to store. No race tells, the result does."""
+    b, n = 128, 5
+    x = np.linspace(-2, 2, (n + 1) * 2 * b, dtype=np.float32).reshape(n + 1, 2 * b)
+    memory = simulated.put(x, "sm_80")
+    apart = [simulated.put(rows, "sm_80") for rows in (x[:n], x[1:])]
+    not_asked = step_by_step[(2,)](*apart, n, 2 * b, B=b).asm["ptx"]
+    asked = step_by_step[(2,)](memory[:n], memory[1:], n, 2 * b, B=b).asm["ptx"]
+    number = simulated.library().ptxsim_keep(0)
+    want = x.copy()
+    for t in range(n):
+        want[t + 1] = np.exp(-want[t] * want[t])
+    for ptx, right in ((asked, True), (not_asked, False)):
+        memory.numpy()[...] = x
+        assert not simulated.again(number, ptx, 1)
+        assert np.allclose(memory.numpy(), want, rtol=1e-5, atol=1e-6) == right

@@ -194,7 +194,7 @@ class Subject:
         self.compiled = launch()
         assert is_right()
         self.ptx = self.compiled.asm["ptx"]
-        self.number = simulated.library().ptxsim_keep()
+        self.number = simulated.library().ptxsim_keep(0)
 
     def again(self, ptx: str, seed: int) -> str:
         """Why the launch was refused; empty: it was not."""

@@ -63,6 +63,7 @@ def library() -> ctypes.CDLL:
     lib.ptxsim_register.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
     lib.ptxsim_unregister.argtypes = [ctypes.c_void_p]
     lib.ptxsim_error.restype = ctypes.c_char_p
+    lib.ptxsim_keep.argtypes = [ctypes.c_uint32]
     lib.ptxsim_again.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_uint64]
     return lib
 

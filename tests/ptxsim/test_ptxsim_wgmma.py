@@ -203,7 +203,7 @@ def refused(ptx: str) -> str:
     lib = library()
     again = lib.ptxsim_again
     again.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_uint64]
-    failed = again(lib.ptxsim_keep(), ptx.encode(), 0)
+    failed = again(lib.ptxsim_keep(0), ptx.encode(), 0)
     why = lib.ptxsim_error().decode() if failed else ""
     assert failed >= 0, why
     return why

@@ -28,7 +28,7 @@ static _Thread_local int last_error;
 SIM_EXPORT int ptxsim_register(const void *p, size_t n);
 SIM_EXPORT int ptxsim_unregister(const void *p);
 SIM_EXPORT const char *ptxsim_error(void);
-SIM_EXPORT int ptxsim_keep(void);
+SIM_EXPORT int ptxsim_keep(uint32_t blocks);
 SIM_EXPORT int ptxsim_again(int launch, const char *ptx, uint64_t seed);
 
 /* n bytes at p are device memory: kernels may read and write them. */
@@ -574,9 +574,10 @@ keep_last(const Launch *l)
     snprintf(kept.last.name, sizeof kept.last.name, "%s", l->f->name);
 }
 
-/* The number of the last launch, for ptxsim_again; -1: there is none. */
+/* The number of the last launch, for ptxsim_again; -1: there is none. blocks: how many along axis 0 of the
+ * grid it is done again with, which kernels whose blocks run programs in turn leave open; 0: as many. */
 int
-ptxsim_keep(void)
+ptxsim_keep(uint32_t blocks)
 {
     pthread_mutex_lock(&one_at_a_time);
     int n = kept.n;
@@ -584,6 +585,8 @@ ptxsim_keep(void)
                                   : NULL;
     if (more) {
         kept.row = more;
+        if (blocks)
+            kept.last.shape.grid[0] = blocks;
         kept.row[kept.n++] = kept.last;
         kept.last.params = NULL;
     }
