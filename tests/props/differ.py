@@ -72,6 +72,9 @@ def launch_of(case: Case, seed: int) -> Launch:
     words = [0, 0, 16] if "descriptor" in case.text else [0, 0, 16, 1]
     for p in case.params:
         t = storage(p.dtype)
+        if p.of:
+            places[p.name] = places[p.of]
+            continue
         begin = at + (t.itemsize if (shift := d.choice(words)) == 1 else shift)
         places[p.name] = Place(begin, begin + max(p.n, 1) * t.itemsize)
         at = (places[p.name].end // GUARD + 2) * GUARD

@@ -39,6 +39,7 @@ class Param:
     whole: bool
     n: int  # elements
     every: bool = False  # value of its type, where there are few
+    of: str = ""  # the parameter in front of it whose array it is, too
 
 
 @dataclass

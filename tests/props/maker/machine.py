@@ -46,6 +46,9 @@ def outputs(kernel: Any, case: Case, target: str) -> dict[str, np.ndarray]:
     for p in case.params:
         zeros = np.zeros(max(p.n, 1), storage(p.dtype))
         arrays[p.name] = elements(p, rng) if p.role == "in" else zeros
+    twins = {p.name: p.of for p in case.params if p.of}
+    for name, of in twins.items():
+        arrays[name] = arrays[of]
     with tegula.knobs.runtime.scope(), tegula.knobs.nvidia.scope():
         tegula.knobs.runtime.interpret = target == "interpreter"
         if not target.startswith("ptxsim"):
@@ -53,7 +56,8 @@ def outputs(kernel: Any, case: Case, target: str) -> dict[str, np.ndarray]:
         else:
             tegula.knobs.runtime.target, tegula.knobs.nvidia.ptxas = None, "none"
             for name, array in arrays.items():
-                there[name] = simulated.put(array, target.removeprefix("ptxsim:"))
+                put = simulated.put(array, target.removeprefix("ptxsim:"))
+                there[name] = there.get(twins.get(name, ""), put)
                 arrays[name] = there[name].numpy()
         tegula.knobs.runtime.emu_seed = case.emu_seed
         # A first launch is tried: code with checks, which takes twice as long to compile.

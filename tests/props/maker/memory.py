@@ -9,6 +9,7 @@ from .scope import (
     N_IN,
     Scope,
     Shape,
+    Var,
     Want,
     in_range,
     is_float,
@@ -174,6 +175,38 @@ class Memory(Scope):
         if d.chance(60):
             there = within(f"{there} + {self.simple(Want('int32', w.shape))}", n)
         self.bind(f"{how}load({array} + {at} + {there})", w)
+
+    def through_two_names(self) -> None:
+        """One array as two arguments: what an iteration stores the next one loads, each
+        element by whoever stored it."""
+        d = self.d
+        dtype = d.pick(["int32", "float32", "int64", "float16"])
+        n = d.pick([16, 64, 128, 256])
+        w = Want(dtype, (n,))
+        array, twin = self.scratch(dtype), f"t_{dtype}"
+        self.param(twin, "work", dtype, True, 0).of = array
+        names = [array, twin] if d.chance(50) else [twin, array]
+        if d.chance(20):
+            names = [twin, twin]
+        at, v, k = self.work((8 * n,)), self.fresh("u"), self.fresh("k")
+        place = f"{at} + {self.index((n,))}"
+        self.put(f"{v} = {self.expr(w)}")
+        self.put("tl.debug_barrier()")
+        self.put(f"tl.store({array} + {place}, {v})")
+        self.put("tl.debug_barrier()")
+        total, x = self.bind(f"tl.zeros([{n}], tl.{dtype})", w).name, self.fresh("x")
+        stages = d.pick(["", ", num_stages=2", ", num_stages=3", ", num_stages=4"])
+        self.put(f"for {k} in tl.range(0, {d.pick(['4', 'n & 7', '7'])}{stages}):")
+        self.put(f"    {x} = tl.load({names[0]} + {k} * {n} + {place})")
+        step = f"{x} + {k}" if dtype[0] == "i" else f"{x} * 0.5 + {d.between(0, 3)}.0"
+        ahead = d.pick([n, n, 0])
+        there = f"{names[1]} + {k} * {n} + {ahead} + {place}"
+        self.put(f"    tl.store({there}, ({step}).to(tl.{dtype}))")
+        new = f"{total} + {x}" if dtype[0] == "i" else f"tl.maximum({total}, {x})"
+        self.put(f"    {total} = ({new}).to(tl.{dtype})")
+        self.put("tl.debug_barrier()")
+        if is_float(dtype):  # of several additions each is rounded, and alike
+            self.vars[-1] = Var(total, dtype, (n,), whole=False)
 
     def atomic(self) -> None:
         d = self.d

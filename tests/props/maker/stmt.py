@@ -229,7 +229,7 @@ class Stmt(Tiles):
         ]
         if not self.plain:
             forms += [(2, self.assembly), (2, self.dot_scaled), (2, self.tile_trip)]
-            forms += [(1, self.rows_trip), (1, self.hint)]
+            forms += [(1, self.rows_trip), (1, self.hint), (2, self.through_two_names)]
             if not nested:
                 forms.append((1, self.leave))
         d.weighted(forms)()
