@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Callable
-from functools import cache
+from functools import cache, reduce
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -73,7 +73,7 @@ def of_bytes(a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr):
 
 @tegula.jit
 def attention_in_turn(
-    q_ptr, k_ptr, v_ptr, o_ptr, N,
+    q_ptr, k_ptr, v_ptr, o_ptr, N, N_KEYS,
     BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr, CAUSAL: tl.constexpr,
 ):  # fmt: skip
     """All rows by one program, so that the slots of Q and the stage of the result are used
@@ -86,9 +86,9 @@ def attention_in_turn(
         q = queries.load([m, 0])
         rows = m + tl.arange(0, BM)
         top = tl.full((BM,), -1e6, tl.float32)
-        total = tl.zeros((BM,), tl.float32)
+        total = tl.full((BM,), 1e-30, tl.float32)
         acc = tl.zeros((BM, D), tl.float32)
-        begin = m if CAUSAL else N
+        begin = m if CAUSAL else N_KEYS
         top, total, acc = test_roles.attend(
             q, keys, values, top, total, acc, 0, begin, rows, N, BN, False
         )
@@ -163,7 +163,7 @@ def added(
 
 @tegula.jit
 def backward_in_turn(
-    q_ptr, k_ptr, v_ptr, do_ptr, dq_ptr, N,
+    q_ptr, k_ptr, v_ptr, do_ptr, dq_ptr, N, N_KEYS,
     BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr,
 ):  # fmt: skip
     """s @ v + s * (do @ v.T) @ k with s = q @ k.T: two products begin side by side,
@@ -178,7 +178,7 @@ def backward_in_turn(
         q, do = queries.load([m, 0]), grads.load([m, 0])
         x = tl.zeros((BM, D), tl.float32)
         y = tl.zeros((BM, D), tl.float32)
-        for n in range(0, N, BN):
+        for n in range(0, N_KEYS, BN):
             v = values.load([n, 0])
             k = keys.load([n, 0])
             s = tl.dot(q, k.T) * 0.125
@@ -233,7 +233,7 @@ def whole(seed: int, *shape: int) -> np.ndarray:
 
 
 def subject(kernel: Any, grid: tuple, arrays: list, want: np.ndarray, *rest: Any,
-            close: float = 0, **options: Any) -> Subject:  # fmt: skip
+            close: float = 0, blocks: int = 0, **options: Any) -> Subject:  # fmt: skip
     """The last array is the result."""
     there = [simulated.put(x, TARGET) for x in arrays]
 
@@ -246,12 +246,14 @@ def subject(kernel: Any, grid: tuple, arrays: list, want: np.ndarray, *rest: Any
         got = there[-1].numpy().astype(np.float64)
         return np.allclose(got, want, rtol=close, atol=close)
 
-    return Subject(launch, there[-1:], is_right)
+    return Subject(launch, there[-1:], is_right, blocks)
 
 
 def attention(
     causal: bool, warps: int, D: int = 32, BN: int = 16, **options: Any
 ) -> Subject:
+    """Once more without keys, if there may be none: each warp has waited for Q before it is
+    given back, and no product of all four says so then."""
     rows, n = 16 * warps, 256 if warps == 8 else 128
     q, k, v = whole(2, n, D), whole(3, n, D), whole(4, n, D)
     s = q.astype(np.float64) @ k.astype(np.float64).T
@@ -259,11 +261,15 @@ def attention(
         s = np.where(np.tri(n, dtype=bool), s, -np.inf)
     p = np.exp2((s - s.max(1, keepdims=True)) * 0.1)
     want = p / p.sum(1, keepdims=True) @ v.astype(np.float64)
-    out = np.full((n, D), np.nan, np.float16)
-    return subject(
-        attention_in_turn, (1,), [q, k, v, out], want, n, close=2e-2,
-        BM=rows, BN=BN, D=D, CAUSAL=causal, num_warps=warps, **options,
-    )  # fmt: skip
+
+    def of(n_keys: int, want: np.ndarray) -> Subject:
+        out = np.full((n, D), np.nan, np.float16)
+        return subject(
+            attention_in_turn, (1,), [q, k, v, out], want, n, n_keys, close=2e-2,
+            BM=rows, BN=BN, D=D, CAUSAL=causal, num_warps=warps, **options,
+        )  # fmt: skip
+
+    return of(n, want) if causal else of(n, want).beside(of(0, 0 * want))
 
 
 def matmul(warps: int, **options: Any) -> Subject:
@@ -358,16 +364,21 @@ def halves(warps: int, **options: Any) -> Subject:
 
 
 def backward(warps: int, **options: Any) -> Subject:
+    """Once more without keys, as attention."""
     m, n, d = 16 * warps, 256, 32
     q, k, v, do = (whole(i, n, d) for i in range(4))
     x, y, z, w = (a.astype(np.float64) for a in (q, k, v, do))
     s = x @ y.T * 0.125
     want = s @ z + (s * (w @ z.T)) @ y
-    out = np.full((n, d), np.nan, np.float32)
-    return subject(
-        backward_in_turn, (1,), [q, k, v, do, out], want, n, BM=m, BN=16, D=d,
-        num_warps=warps, close=8, **options,
-    )  # fmt: skip
+
+    def of(n_keys: int, want: np.ndarray) -> Subject:
+        out = np.full((n, d), np.nan, np.float32)
+        return subject(
+            backward_in_turn, (1,), [q, k, v, do, out], want, n, n_keys, BM=m, BN=16, D=d,
+            num_warps=warps, close=8, **options,
+        )  # fmt: skip
+
+    return of(n, want).beside(of(0, 0 * want))
 
 
 def by_bytes(warps: int, **options: Any) -> Subject:
@@ -381,32 +392,42 @@ def by_bytes(warps: int, **options: Any) -> Subject:
     )  # fmt: skip
 
 
-def in_turn(warps: int, x: int, y: int, n_k: int, **options: Any) -> Subject:
-    """Programs one after the other on a block, which store through a stage. Of one piece
-    (two groups), the second program's loop stores what the first gave, and only the third's
-    waits for what is being sent: of more than 32 programs one of 16 blocks runs a third.
-    More than half of a round is left, or the last programs would go by strips."""
-    bm, bn, bk = 16 * warps, 128 if warps == 4 else 64, 32
-    k = 2 * n_k * bk  # two tiles come at once
-    a, b = whole(0, x * bm, k), whole(1, y * bn, k)
-    want = (a.astype(np.float64) @ b.astype(np.float64).T).astype(np.float16)
-    out = np.full((x * bm, y * bn), np.nan, np.float16)
-    return subject(
-        test_persistent.products, (x, y, 1), [a, b, out], want, x * bm, y * bn, k,
-        BM=bm, BN=bn, BK=bk, num_warps=warps, persistent="1", **options,
-    )  # fmt: skip
+def in_turn(
+    warps: int, *launches: tuple[int, int], blocks: int = 4, **options: Any
+) -> Subject:
+    """So many programs of so many iterations, one after the other on a block. They store
+    a tile through a stage in the next one's iterations, a piece each: what is left of its
+    two pieces goes behind the loop. Strips take what is left of a round of the chip's 16
+    multiprocessors where that is at most half."""
+    bm, bn, bk = 16 * warps, 128, 64
+
+    def of(x: int, n_k: int) -> Subject:
+        a, b = whole(0, x * bm, n_k * bk), whole(1, bn, n_k * bk)
+        want = (a.astype(np.float64) @ b.astype(np.float64).T).astype(np.float16)
+        out = np.full((x * bm, bn), np.nan, np.float16)
+        return subject(
+            test_persistent.products, (x, 1, 1), [a, b, out], want, x * bm, bn, n_k * bk,
+            BM=bm, BN=bn, BK=bk, num_warps=warps, persistent="1", blocks=blocks, **options,
+        )  # fmt: skip
+
+    first, *more = (of(*numbers) for numbers in launches)
+    return reduce(Subject.beside, more, first)
 
 
-def added_in_turn(warps: int, x: int, y: int, **options: Any) -> Subject:
-    bm, bn, k = 16 * warps, 128, 192
-    m, n = x * bm, y * bn
-    a, b, r = whole(0, m, k), whole(1, n, k), whole(2, m, n)
-    want = (a.astype(np.float64) @ b.astype(np.float64).T + r).astype(np.float16)
-    out = np.full((m, n), np.nan, np.float16)
-    return subject(
-        added, (x, y), [a, b, r, out], want, m, n, k, BM=bm, BN=bn, BK=64,
-        num_warps=warps, persistent="1", **options,
-    )  # fmt: skip
+def added_in_turn(warps: int, **options: Any) -> Subject:
+    bm, bn, bk, x = 16 * warps, 128, 64, 5
+
+    def of(n_k: int) -> Subject:
+        a, b = whole(0, x * bm, n_k * bk), whole(1, bn, n_k * bk)
+        r = whole(2, x * bm, bn)
+        want = (a.astype(np.float64) @ b.astype(np.float64).T + r).astype(np.float16)
+        out = np.full((x * bm, bn), np.nan, np.float16)
+        return subject(
+            added, (x, 1), [a, b, r, out], want, x * bm, bn, n_k * bk, BM=bm, BN=bn,
+            BK=bk, num_warps=warps, persistent="1", blocks=2, **options,
+        )  # fmt: skip
+
+    return of(3).beside(of(1))
 
 
 def by_pairs(warps: int, bn: int, turned: bool, **options: Any) -> Subject:
@@ -428,10 +449,11 @@ SUBJECTS: dict[str, Callable[[], Subject]] = {
     "matmul by words": matmul_by_words,
     "matmul of bytes, one group": lambda: matmul_of_bytes(4, hopper="3,3"),
     "matmul of bytes, two groups": lambda: matmul_of_bytes(8, hopper="3,2"),
-    "matmul in turn, one group": lambda: in_turn(4, 9, 5, 2, hopper="3,2"),
-    "matmul in turn, two groups": lambda: in_turn(8, 11, 3, 2, hopper="3,3"),
-    "sum in turn, one group": lambda: added_in_turn(4, 9, 2, hopper="3,3"),
-    "sum in turn, two groups": lambda: added_in_turn(8, 6, 3, hopper="3,3"),
+    "matmul in turn, one group": lambda: in_turn(4, (11, 3), (11, 1), hopper="3,2"),
+    "matmul in turn, two groups": lambda: in_turn(8, (11, 3), (11, 1), hopper="3,2"),
+    "strips": lambda: in_turn(4, (17, 3), (17, 1), blocks=5, hopper="3,2"),
+    "sum in turn, one group": lambda: added_in_turn(4, hopper="3,2"),
+    "sum in turn, two groups": lambda: added_in_turn(8, hopper="3,2"),
     "two products, one group": lambda: gated(4, hopper="3,2"),
     "two products, two groups": lambda: gated(8, hopper="3,2"),
     "halves in turn, one group": lambda: halves(4, hopper="3,3"),
@@ -454,41 +476,87 @@ SUBJECTS: dict[str, Callable[[], Subject]] = {
 }
 
 # Its first iteration stands alone and begins at slot 0: it is changed in what the other
-# subjects do not have. Sums have the waits of products in turn, and their load has one that
-# is for what several of those are for.
-ONLY = {
-    "attention, rotated": "arrival bytes",
-    "sum in turn, one group": "arrival bytes slot phase",
-    "sum in turn, two groups": "arrival bytes slot phase",
-}
+# subjects do not have.
+ONLY = {"attention, rotated": "arrival bytes"}
 
 # Of which kernel, what is changed: why no order of the warps and no result could tell.
 # "#2": the second line of the PTX that has the instruction.
 EQUIVALENT = [
     (
-        "matmul in turn, one group",
-        r"(removed|one more pending): cp\.async\.bulk\.wait_group\.read 0.* #[24]$|"
+        "matmul in turn",
         r"(removed|one more pending): cp\.async\.bulk\.wait_group 0.* #4$|removed: "
-        r"(fence\.proxy.* #[34]|cp\.async\.bulk\.commit_group.* #[346]|"
-        r"bar\.sync 1, .* #[45])$",
-        "Two iterations store a tile, which is two pieces: the loop over what is left has "
-        "none. Behind the last piece of all nobody writes the stage.",
+        r"(fence\.proxy.* #4|cp\.async\.bulk\.commit_group.* #4|bar\.sync 1, .* #5|"
+        r"@\S+ bar\.sync [23], .* #[89])$",
+        "The loop over what is left stores no first piece, because there was an iteration: "
+        "a launch without any runs other code.",
     ),
     (
-        "in turn, two groups",
-        r"(removed|one more pending): cp\.async\.bulk\.wait_group 0.* #2$|removed: "
-        r"(fence\.proxy.* #2|cp\.async\.bulk\.commit_group.* #2|bar\.sync 1, .* #[45])$",
-        "The first of two iterations stores a tile, which is one piece: the loop over "
-        "what is left has none.",
+        "matmul in turn",
+        r"(removed|one more pending): cp\.async\.bulk\.wait_group\.read 0.* #4$|"
+        r"removed: cp\.async\.bulk\.commit_group.* #6$",
+        "Nobody writes the stage behind the last piece of all, and both are waited for "
+        "together.",
     ),
     (
-        "causal, (one|two)", r"removed: wgmma\.fence",
+        "sum in turn",
+        r"(removed|one more pending): cp\.async\.bulk\.wait_group(\.read 0.* #[12]| 0.* "
+        r"#[28])$|removed: cp\.async\.bulk\.commit_group.* #2$",
+        "The load comes to the stage when all pieces of the program before are sent, and a "
+        "tile's first piece is sent with its second.",
+    ),
+    (
+        "sum in turn",
+        r"removed: (fence\.proxy.* #[56]|bar\.sync 1, .* #([78]|12))$",
+        "In front of the load threads have met, and fenced what they wrote, for the last "
+        "piece; and each thread writes a piece where it has read.",
+    ),
+    (
+        "sum in turn",
+        r"(removed|one more pending): cp\.async\.bulk\.wait_group 0.* #4$|"
+        r"removed: (fence\.proxy.* #4|cp\.async\.bulk\.commit_group.* #4|"
+        r"bar\.sync 1, .* #6|@\S+ bar\.sync [23], .* #(9|10))$",
+        "The loop over what is left stores no first piece, as in products in turn.",
+    ),
+    (
+        "sum in turn",
+        r"(removed|one more pending): cp\.async\.bulk\.wait_group\.read 0.* #5$|"
+        r"removed: cp\.async\.bulk\.commit_group.* #6$",
+        "Nobody writes the stage behind the last piece of all, as in products in turn.",
+    ),
+    (
+        "strips",
+        r"(removed|one more pending): cp\.async\.bulk\.wait_group 0.* #[48]$|removed: "
+        r"(fence\.proxy.* #[48]|cp\.async\.bulk\.commit_group.* #[48]|"
+        r"bar\.sync 1, .* #[59])$",
+        "The loops over what is left store no first piece, as in products in turn.",
+    ),
+    (
+        "strips",
+        r"(removed|one more pending): cp\.async\.bulk\.wait_group\.read 0.* #5$|removed: "
+        r"(fence\.proxy.* #9|cp\.async\.bulk\.commit_group.* #9|bar\.sync 1, .* #10)$",
+        "A strip is one piece, and never stores a second.",
+    ),
+    (
+        "strips",
+        r"(removed|one more pending): cp\.async\.bulk\.wait_group(\.read 0.* #7| 0.* #10)$|"
+        r"removed: cp\.async\.bulk\.commit_group.* #([57]|12)$",
+        "Nobody writes the stage behind a strip or the last tile, and all pieces are sent "
+        "when the block ends.",
+    ),
+    (
+        "strips", r"removed: @\S+ mbarrier\.arrive.* #4$",
+        "Nobody fills a slot behind a strip.",
+    ),
+    (
+        "causal, (one|two)", r"removed: wgmma\.fence.* #1$",
         "The loop in front of the diagonal runs behind that over it. What its first "
         "product uses was read before the second product's fence of the last iteration.",
     ),
     (
-        "causal, (one|two)", r"half.*arrivals=[48]|one fewer: mbarrier\.init.* #1[04]$",
-        "Each program brings Q once, so nobody waits until its slot is given back.",
+        "causal, (one|two)",
+        r"half.*arrivals=[48]|one fewer: mbarrier\.init.* #1[04]$|removed: bar\.warp\.sync",
+        "There is a key for each row: when the first of a group's warps gives Q back, a "
+        "product is over for which all four have waited for Q.",
     ),
     (
         "backward", r"removed: wgmma\.fence.* #2$",
@@ -503,10 +571,6 @@ EQUIVALENT = [
     (
         "weights of bytes", r"(removed|one more pending): cp\.async\.wait_group 0",
         "Behind the loop copies of zeros are left, to slots that nobody uses again.",
-    ),
-    (
-        "two products", r"removed: wgmma\.fence",
-        "What the second product uses was last used in front of the first one's fence.",
     ),
     (
         "weights of bytes, two", r"removed: bar\.sync 1, .* #2$",
@@ -527,7 +591,7 @@ EQUIVALENT = [
         "Nothing uses the second product's registers behind the fence of the first.",
     ),
     (
-        "halves", r"removed: bar\.sync 0;.* #1$",
+        "halves|sum", r"removed: bar\.sync 0;.* #1$",
         "The barrier behind the mbarriers of rings follows.",
     ),
     (
@@ -557,7 +621,7 @@ EQUIVALENT = [
 
 
 def is_equivalent(name: str, mutant: mutants.Mutant) -> bool:
-    op = mutant.what.split(": ")[1].split(" ")[0]
+    op = re.findall(r": (?:@\S+ )?(\S+)", mutant.what)[0]
     n = sum(op in line for line in made(name).ptx.split("\n")[: mutant.line])
     return any(
         re.search(who, name) and re.match(what, f"{mutant.what} #{n}")

@@ -51,7 +51,7 @@ REMOVED = [
     ("wait", r"wgmma\.wait_group"),
     ("wait", r"cp\.async\.wait_group"),
     ("wait", r"cp\.async\.bulk\.wait_group"),
-    ("barrier", r"bar\.(sync|arrive)"),
+    ("barrier", r"(@\S+ )?bar\.(sync|arrive)"),
     ("barrier", r"bar\.warp\.sync"),
     ("barrier", r"barrier\.cluster\.(arrive|wait)"),
     ("arrival", r"\{ \.reg \.b32 there; mapa.*mbarrier\.arrive"),
@@ -183,24 +183,39 @@ class Subject:
     """A kernel after its first launch, whose result was right.
 
     launch(**options): launches, and gives what was compiled. out: the tensors that it
-    writes; is_right(): whether they hold what they must.
+    writes; is_right(): whether they hold what they must. blocks: how many run the programs
+    in turn when it is launched again; 0: as many as then.
     """
 
     def __init__(
-        self, launch: Callable[..., Any], out: list[Any], is_right: Callable[[], bool]
+        self,
+        launch: Callable[..., Any],
+        out: list[Any],
+        is_right: Callable[[], bool],
+        blocks: int = 0,
     ) -> None:
         self.launch, self.out, self.is_right = launch, out, is_right
         self.fresh = [x.numpy().copy() for x in out]
         self.compiled = launch()
         assert is_right()
         self.ptx = self.compiled.asm["ptx"]
-        self.number = simulated.library().ptxsim_keep(0)
+        self.numbers = [simulated.library().ptxsim_keep(blocks)]
+
+    def beside(self, other: Subject) -> Subject:
+        """The same code with other numbers, launched behind this one each time."""
+        assert other.ptx == self.ptx
+        self.out, self.fresh = self.out + other.out, self.fresh + other.fresh
+        self.numbers += other.numbers
+        mine = self.is_right
+        self.is_right = lambda: mine() and other.is_right()
+        return self
 
     def again(self, ptx: str, seed: int) -> str:
         """Why the launch was refused; empty: it was not."""
         for x, fresh in zip(self.out, self.fresh, strict=True):
             x.numpy()[...] = fresh
-        return simulated.again(self.number, ptx, seed)
+        refused = (simulated.again(n, ptx, seed) for n in self.numbers)
+        return next(filter(None, refused), "")
 
     def outcome(self, mutant: Mutant, ptx: str) -> Outcome:
         wrong = -1
