@@ -690,6 +690,27 @@ def test_what_blocks_of_a_pair_tell_each_other(tmp_path: Path) -> None:
         assert o.state == "reported", f"{o.mutant.what}, line {o.mutant.line}"
 
 
+@pytest.mark.slow
+def test_what_a_pair_in_turn_tells_each_other(tmp_path: Path) -> None:
+    """The same in each turn and for strips, behind which nobody fills a slot."""
+    s = in_turn(4, (18, 3), (18, 1), hopper="3,2", multicast="1")
+    told = [
+        s.outcome(m, m.text)
+        for m in mutants.of_ptx(s.ptx)
+        if re.search(r"there; mapa|barrier\.cluster", m.what)
+    ]
+    told += [
+        s.outcome(m, s.built(m, tmp_path))
+        for m in mutants.of_simt(s.compiled.asm["simt"])
+        if m.kind == "copy"
+    ]
+    arrivals = [o for o in told if o.mutant.kind == "arrival"]
+    assert (len(arrivals), len(told)) == (8, 16)
+    for o in told:
+        is_behind = o in arrivals[-2:]
+        assert is_behind == (o.state != "reported"), f"{o.mutant.what}, {o.mutant.line}"
+
+
 REPORTS = {
     "one group alone frees a slot": (
         "attention, two groups", "arrival", "half, who reads",
