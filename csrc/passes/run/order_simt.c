@@ -2,7 +2,6 @@
 #include "passes/passes.h"
 
 const char *const order_simt[] = {
-    "scalar_fills",   /* before scalar_steps, which knows blocks that are numbers */
     "scalar_steps",   /* before layouts: what it leaves has none of its own */
     "narrow_loads",   /* behind scalar_steps, whose sums are made of aranges again */
     "cse",            /* what two loads are narrowed by */
