@@ -122,6 +122,8 @@ Lv ll_call_c(Ll *l, const char *symbol, Lt ret, Lv *args, int n);
 /* effects: sideeffect and convergent, with a memory clobber by the constraint string. */
 Lv ll_asm(Ll *l, Lt ret, const char *text, const char *constraints, Lv *args, int n,
           bool effects);
+/* The call computes and nothing else, so equal ones are one. */
+void ll_mark_pure(Ll *l, Lv call);
 /* String attribute. */
 LLVMAttributeRef ll_attribute(Ll *l, const char *name, uint64_t value);
 void ll_fn_attr(Ll *l, Lv fn, const char *name, const char *value);
@@ -218,6 +220,10 @@ Lv cg_from_memory(Ll *l, Elem e, Lv x);
 /* ---- rem.c ---------------------------------------------------------------------------------- */
 /* C's fmod of floats or doubles, or of vectors of them; exact. */
 Lv cg_float_rem(Ll *l, Lv x, Lv y);
+
+/* ---- quotient.c ----------------------------------------------------------------------------- */
+/* Of integers of up to 32 bits on GPUs: the quotient or the remainder; by 0 it is 0. */
+Lv cg_quotient(Ll *l, Elem e, Lv a, Lv b, bool want_rem);
 
 /* ---- math.c --------------------------------------------------------------------------------- */
 /* ScalarOps.math for hosts: straight-line polynomials with a stated ulp bound, any vector width. */

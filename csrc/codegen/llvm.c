@@ -495,6 +495,15 @@ ll_asm(Ll *l, Lt ret, const char *text, const char *constraints, Lv *args, int n
 }
 
 void
+ll_mark_pure(Ll *l, Lv call)
+{
+    static const char *const names[] = {"nounwind", "memory", "willreturn"};
+    for (size_t i = 0; i < COUNT(names); i++)
+        LLVMAddCallSiteAttribute(call, LLVMAttributeFunctionIndex,
+                                 ll_attribute(l, names[i], 0));
+}
+
+void
 ll_fn_attr(Ll *l, Lv fn, const char *name, const char *value)
 {
     LLVMAddAttributeAtIndex(fn, LLVMAttributeFunctionIndex,

@@ -93,6 +93,8 @@ int_divide(Ll *l, Elem e, Lv a, Lv b, bool want_rem)
     bool is_signed = elem_is_signed(e);
     if (e == E_I1) /* the only divisor is 1 */
         return want_rem ? same_int(a, 0) : LLVMBuildAnd(l->b, a, b, "");
+    if (!ll_is_host(l) && elem_info[e].bits <= 32 && !LLVMIsConstant(b))
+        return cg_quotient(l, e, a, b, want_rem);
     /* Zero becomes 1, and so does -1, whose quotient is -a: MIN / -1 would trap. A GPU
      * wraps there, and only of a constant does LLVM know that it is -1. */
     Lv is_zero = cmp_int(l, LLVMIntEQ, b, same_int(b, 0));

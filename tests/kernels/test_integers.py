@@ -249,7 +249,8 @@ def test_abs_of_the_least_number(device, dtype):
 @pytest.mark.parametrize("bits", [16, 32, 64])
 def test_no_abs_of_the_least_number(bits):
     code = rest_of_abs.compile(f"*i{bits}", f"*i{bits}", N=64, target="cuda:sm_90a")
-    assert f"abs.s{bits}" not in code.asm["ptx"]
+    of_operands = 2 * (bits == 32)  # the quotient's own, which it takes as unsigned
+    assert code.asm["ptx"].count(f"abs.s{bits}") == of_operands
 
 
 @triton.jit
@@ -467,14 +468,47 @@ def test_divisors_without_a_sign(device, rng, dtype):
     np.testing.assert_array_equal(device.get(o), np.concatenate([x // by, x % by]))
 
 
-@pytest.mark.parametrize("bits", [8, 16])
-def test_no_divisor_that_keeps_its_sign(bits):
-    signature = ("*u32:16", f"*i{bits}:16", "*u32:16")
-    code = by_fields.compile(*signature, N=512, target="cuda:sm_80").asm["ptx"]
-    divisors = re.findall(r"(?:div|rem)\.u32 .*, (%r\d+);", code)
-    assert len(divisors) == 8
-    for divisor in divisors:
-        assert re.search(rf"prmt\.b32 {divisor},", code)
+@triton.jit
+def quotients(x_ptr, y_ptr, q_ptr, r_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x, y = tl.load(x_ptr + i), tl.load(y_ptr + i)
+    tl.store(q_ptr + i, x // y)
+    tl.store(r_ptr + i, x % y)
+
+
+@pytest.mark.parametrize(
+    "dtype", [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32]
+)
+def test_quotients_near_whole_ones(device, rng, dtype):
+    """Multiples of divisors of all lengths, their neighbours, and ends; by 0 it is 0."""
+    info = np.iinfo(dtype)
+    top, low = info.max, info.min
+    ends = [*range(8), top, top - 1, top // 2, top // 2 + 1, top // 3, low, low // 2]
+    n = 4096 - len(ends) ** 2
+    y = rng.integers(info.min, info.max, n, np.int64, endpoint=True)
+    y >>= rng.integers(0, info.bits, n)
+    most = info.max // np.maximum(np.abs(y), 1)
+    x = y * (rng.integers(0, 2**62, n) % (most + 1)) + rng.integers(-1, 2, n)
+    x = np.clip(np.append(np.repeat(ends, len(ends)), x), info.min, info.max)
+    y = np.append(np.tile(ends, len(ends)), y)
+    q = np.where(
+        y == 0, 0, np.abs(x) // np.maximum(np.abs(y), 1) * np.sign(x) * np.sign(y)
+    )
+    r = np.where(y == 0, 0, x - q * y)
+    got_q, got_r = device.poison(4096, dtype), device.poison(4096, dtype)
+    quotients[(1,)](
+        device.put(x.astype(dtype)), device.put(y.astype(dtype)), got_q, got_r, 4096
+    )
+    np.testing.assert_array_equal(device.get(got_q), q.astype(dtype))
+    np.testing.assert_array_equal(device.get(got_r), r.astype(dtype))
+
+
+@pytest.mark.parametrize("type", ["i8", "i16", "i32", "u8", "u16", "u32"])
+def test_no_division_of_ptx(type):
+    """It takes more steps, and 0 as a divisor."""
+    p = f"*{type}:16"
+    code = quotients.compile(p, p, p, p, N=512, target="cuda:sm_80").asm["ptx"]
+    assert "rcp.approx" in code and not re.search(r"\b(div|rem)\.", code)
 
 
 @triton.jit

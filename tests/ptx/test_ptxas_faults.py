@@ -110,10 +110,6 @@ BAD = {
         test_nans.endless, ("*fp64", "*fp64", "*fp32"), {"N": 128}, "sm_90a",
         r"FSEL R\d+, R\d+, \+QNAN(.|\n)*F2F.F32.F64(.|\n)*F2F.F32.F64", "F2F.F32.F64",
     ),
-    "SIGNED_DIVISORS": Bad(
-        test_integers.by_fields, ("*u32:16", "*i8:16", "*u32:16"), {"N": 1024},
-        "sm_90a", r"I2F\.S8", r"I2F\.U32",
-    ),
 }  # fmt: skip
 
 

@@ -97,6 +97,13 @@ guard_division(Walk *w, Lv i, LLVMOpcode op)
         !(is_signed && LLVMConstIntGetSExtValue(y) == -1))
         return;
     LLVMPositionBuilderBefore(l->b, i);
+    if (!ll_is_host(l) && LLVMGetTypeKind(t) == LLVMIntegerTypeKind &&
+        LLVMGetIntTypeWidth(t) <= 32) {
+        LLVMReplaceAllUsesWith(i,
+                               cg_quotient(l, is_signed ? E_I32 : E_U32, x, y, is_rem));
+        LLVMInstructionEraseFromParent(i);
+        return;
+    }
     Lv zero = LLVMConstNull(t), minus = LLVMConstAllOnes(t);
     Lv one = LLVMBuildSub(l->b, zero, minus, "");
     x = LLVMBuildFreeze(l->b, x, "");

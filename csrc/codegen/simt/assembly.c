@@ -81,18 +81,6 @@ width(Lt t)
     }
 }
 
-/* The call computes and nothing else, so equal ones are one. */
-static void
-mark_pure(Ll *l, Lv call)
-{
-    static const char *const names[] = {"nounwind", "memory", "willreturn"};
-    for (size_t i = 0; i < COUNT(names); i++) {
-        unsigned kind = LLVMGetEnumAttributeKindForName(names[i], strlen(names[i]));
-        LLVMAddCallSiteAttribute(call, LLVMAttributeFunctionIndex,
-                                 LLVMCreateEnumAttribute(l->cx, kind, 0));
-    }
-}
-
 /* ---- one pack -------------------------------------------------------------------------- */
 
 /* A pack of o: the n elements from `at` on that the thread has. */
@@ -173,7 +161,7 @@ pack_call(const Pack *p)
                  : LLVMStructTypeInContext(l->cx, (Lt *)k->reg, (unsigned)n_out, 0);
     Lv r = ll_asm(l, ret, k->text, k->constraints, in, n_in, o->op == OP_INLINE_ASM_IO);
     if (o->op == OP_INLINE_ASM)
-        mark_pure(l, r);
+        ll_mark_pure(l, r);
     return r;
 }
 

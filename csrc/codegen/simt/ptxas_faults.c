@@ -589,23 +589,6 @@ bounded(Ll *l, Lv v)
     return NULL;
 }
 
-static bool
-is_unsigned_quotient(Lv v)
-{
-    LLVMOpcode op = LLVMGetInstructionOpcode(v);
-    return op == LLVMUDiv || op == LLVMURem;
-}
-
-/* Such a quotient is made of floats. */
-static void
-divide_by_field(Ll *l, Lv quotient)
-{
-    LLVMPositionBuilderBefore(l->b, quotient);
-    Lv x = spread_field(l, LLVMGetOperand(quotient, 1));
-    if (x)
-        LLVMSetOperand(quotient, 1, x);
-}
-
 /* What stands for v instead; NULL: v stays. */
 static Lv
 rewritten(Avoid *a, Lv v)
@@ -617,8 +600,6 @@ rewritten(Avoid *a, Lv v)
         return negated(l, negated_by(l, v));
     }
     move_stored_floats(l, v);
-    if (is_unsigned_quotient(v))
-        divide_by_field(l, v);
     if (LLVMIsAFCmpInst(v))
         return compared(l, v);
     if (LLVMIsAICmpInst(v))
