@@ -68,4 +68,8 @@ const PassInfo *pass_by_name(const char *name); /* NULL: no such pass */
 void dump_stage(Comp *c, const char *stage, const char *ext, const char *text,
                 size_t n);
 
+/* ---- start_dots.c ------------------------------------------------------------------------ */
+/* The ring that the slot of v, an operand of a product, is of; NULL: of none. */
+const Op *ring_of(const Val *v);
+
 #endif

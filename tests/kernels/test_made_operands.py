@@ -291,3 +291,39 @@ def test_two_of_16_bits_at_a_time(kind, target):
     np.testing.assert_array_equal(np.signbit(got)[got == 0], np.signbit(want)[got == 0])
     has_pairs = kind == "f16" or target == "sm_90a"
     assert (f"mul.rn.{kind}x2" in run.asm["ptx"]) == has_pairs
+
+
+@tegula.jit
+def left_made(
+    a_ptr, s_ptr, b_ptr, c_ptr, N, K,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
+    """Columns of A are scaled, and cast."""
+    m = tl.program_id(0) * BM + tl.arange(0, BM)
+    n = tl.program_id(1) * BN + tl.arange(0, BN)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for i in range(0, K, BK):
+        k = i + tl.arange(0, BK)
+        a = tl.load(a_ptr + m[:, None] * K + k[None, :]) * tl.load(s_ptr + k)[None, :]
+        b = tl.load(b_ptr + k[:, None] * N + n[None, :])
+        acc = tl.dot(a.to(tl.float16), b, acc)
+    tl.store(c_ptr + m[:, None] * N + n[None, :], acc)
+
+
+@pytest.mark.parametrize("k", [64, 128, 448])
+def test_the_left_operand_is_read_an_iteration_ahead(k):
+    """Of one iteration and of two no copy is on its way for the next, which is read."""
+    m, n = 128, 256
+    a = whole_numbers(1, m, k).astype(np.float32)
+    s = whole_numbers(2, 1, k).astype(np.float32)[0]
+    b = whole_numbers(3, k, n)
+    c = simulated.put(np.full((m, n), np.nan, np.float32), TARGET)
+    there = [simulated.put(x, TARGET) for x in (a, s, b)]
+    compiled = left_made[(1, 1)](*there, c, n, k, BM=m, BN=n, BK=64, num_warps=8)
+    np.testing.assert_array_equal(c.numpy(), (a * s).astype(np.float64) @ b)
+    assert "read an iteration ahead, beside the product" in compiled.report
+    loop = compiled.asm["simt"].partition("mma_start")[2].partition("yield")[0]
+    places = [
+        loop.index(x) for x in ("async_copy", "async_wait", "barrier", "mma_wait")
+    ]
+    assert places == sorted(places)

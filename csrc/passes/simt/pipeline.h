@@ -124,5 +124,10 @@ bool pipeline_may_meet(Func *f, const Op *loop, const Op *load);
 
 /* pipeline_steps.c: carries the first step of the loop's dot. false: it has none. */
 bool pipeline_steps(const Pipelined *p);
+/* The only dot of a loop's body; NULL when there are more, or control flow. */
+Op *pipeline_only_dot(const Block *body);
+
+/* pipeline_operand.c: carries what threads read for the loop's product. false: they read nothing. */
+bool pipeline_operand(const Pipelined *p);
 
 #endif

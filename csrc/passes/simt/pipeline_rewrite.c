@@ -594,7 +594,8 @@ pipeline_rewrite(Pipe *p)
         ir_erase(barrier);
     else if (p->is_async && reads_are_own(p))
         drop_barrier(p, barrier);
-    else if (p->is_async && p->copies_at == COPIES_FIRST && !pipeline_steps(&done))
+    else if (p->is_async && p->copies_at == COPIES_FIRST && !pipeline_steps(&done) &&
+             !pipeline_operand(&done))
         hoist_first_reads(p->f, p->body, barrier->next);
     if (p->copies_at == COPIES_AT_DOT)
         raise_copies(p, from);

@@ -52,9 +52,8 @@ find_source(const Block *body, const Val *v, Source *s)
     return false;
 }
 
-/* The only dot of the loop; NULL when there are more, or control flow. */
-static Op *
-only_dot(const Block *body)
+Op *
+pipeline_only_dot(const Block *body)
 {
     Op *dot = NULL;
     for (Op *o = body->first; o; o = o->next) {
@@ -210,7 +209,7 @@ pipeline_steps(const Pipelined *p)
 {
     Comp *c = p->f->c;
     Block *body = p->loop->regions[0];
-    Op *dot = only_dot(body);
+    Op *dot = pipeline_only_dot(body);
     Source s[2];
     DotPlan plan;
     if (p->ahead < 2 || !dot || result(dot, 0)->type->rank != 2 ||

@@ -179,8 +179,7 @@ operands_last(const Op *dot)
            outlasts(arg(dot, 1), loop);
 }
 
-/* The ring that v's slot is of; NULL: of none. */
-static const Op *
+const Op *
 ring_of(const Val *v)
 {
     const Op *view = v->def && v->def->op == OP_SHARED_VIEW ? v->def : NULL;
@@ -216,20 +215,29 @@ uses_younger(const Op *o)
     return false;
 }
 
+/* Does o order what all threads do with other slots than those of rings? */
+static bool
+is_of_all(const Op *o)
+{
+    return o->op == OP_BARRIER || o->op == OP_ASYNC_WAIT;
+}
+
 /* The op that the wait must stand in front of. n_younger: the products that have begun by
  * then. An operand that lasts may be read while threads meet, or wait for another product; but the wait for
  * a younger one ends this one, too. */
 static Op *
 last_moment(Op *first, const Op *dot, int *n_younger)
 {
-    bool lasts = operands_last(dot);
+    bool lasts = operands_last(dot),
+         is_of_rings = lasts && ring_of(arg(dot, 1)) &&
+                       (!arg(dot, 0)->type->slots || ring_of(arg(dot, 0)));
     *n_younger = 0;
     Op *o = first;
     for (; !uses_result_of(o, dot); o = o->next) {
         bool is_younger = lasts && o != dot && is_group_dot(o) && operands_last(o),
              passes = lasts &&
                       (o->op == OP_REDUCE || o->op == OP_MMA_WAIT ||
-                       o->op == OP_CONVERT ||
+                       o->op == OP_CONVERT || (is_of_rings && is_of_all(o)) ||
                        /* for other slots, and releases, which go behind this wait */
                        is_of_ring(o) || op_has(o, OPF_VIEW));
         if (o != dot &&
