@@ -690,6 +690,16 @@ def test_code_of_cast_operands(cast):
     assert loop.count(" barrier\n") == 2
 
 
+def test_no_product_stays_open_for_nearer_copies():
+    """By 128 x 128 a fourth slot has no room beside a second place of what threads make."""
+    c = cast_kernel.compile(
+        "*fp16:16", "*fp32:16", "*fp16:16", "i32:16", M=128, N=128, BLOCK_K=64,
+        num_warps=8, num_stages=3, target="cuda:sm_90a",
+    )  # fmt: skip
+    assert "waited for within the iteration" in c.report
+    assert re.findall(r"smem<(\d) x f32", c.asm["simt"])[0] == "3"
+
+
 def test_reads_wait_for_the_dot():
     signature = ["*fp16:16", "*fp16:16", "*i32:16", "*fp32:16", "i32"]
     ptx = gathered_kernel.compile(
