@@ -653,7 +653,10 @@ def cast_kernel(
     tl.store(c_ptr + m * N + n, acc)
 
 
-CASTS = {"a": ("f4", "f2"), "b": ("f2", "f4"), "both": ("f4", "f4")}
+CASTS = {
+    "a": ("f4", "f2", 128, 64), "b": ("f2", "f4", 128, 64), "both": ("f4", "f4", 128, 64),
+    "wide b": ("f2", "f4", 64, 128),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("device", ["emu:sm_90a", "cuda"], indirect=True)
@@ -662,12 +665,12 @@ CASTS = {"a": ("f4", "f2"), "b": ("f2", "f4"), "both": ("f4", "f4")}
 @pytest.mark.parametrize("num_stages", [2, 3, 4])
 def test_cast_operands(device, rng, num_stages, trips, cast):
     """Slots that threads read are overwritten while the product runs, others are not."""
-    K = trips * 64
-    a = operand(rng, (128, max(K, 1)), cast[0], False)
-    b = operand(rng, (max(K, 1), 64), cast[1], False)
-    c = device.poison((128, 64), np.float32)
+    K, (*types, M, N) = trips * 64, cast
+    a = operand(rng, (M, max(K, 1)), types[0], False)
+    b = operand(rng, (max(K, 1), N), types[1], False)
+    c = device.poison((M, N), np.float32)
     cast_kernel[(1,)](
-        device.put(a), device.put(b), c, K, M=128, N=64, BLOCK_K=64,
+        device.put(a), device.put(b), c, K, M=M, N=N, BLOCK_K=64,
         num_warps=4, num_stages=num_stages,
     )  # fmt: skip
     want = a[:, :K].astype(np.float64) @ b[:K].astype(np.float64)
@@ -677,14 +680,15 @@ def test_cast_operands(device, rng, num_stages, trips, cast):
 @pytest.mark.parametrize("cast", CASTS.values(), ids=CASTS)
 def test_code_of_cast_operands(cast):
     """What threads read has a slot less than what a product reads; that begins first."""
-    types, (a, b) = {"f4": "fp32", "f2": "fp16"}, cast
+    types, (a, b, M, N) = {"f4": "fp32", "f2": "fp16"}, cast
     c = cast_kernel.compile(
-        f"*{types[a]}:16", f"*{types[b]}:16", "*fp16:16", "i32:16", M=128, N=64,
+        f"*{types[a]}:16", f"*{types[b]}:16", "*fp16:16", "i32:16", M=M, N=N,
         BLOCK_K=64, num_warps=4, num_stages=3, target="cuda:sm_90a",
     )  # fmt: skip
-    assert ("into its own slot" in c.report) == (a == "f4")
-    slots = re.findall(r"smem<(\d) x f\d\d\[\d+, 64\]> #l\d+\n", c.asm["simt"])
-    assert slots[:2] == (["3", "3"] if a == "f2" else ["2", "2" if b == "f4" else "3"])
+    is_late = cast != CASTS["b"]
+    assert ("into its own slot" in c.report) == is_late
+    slots = re.findall(r"smem<(\d) x f\d\d\[\d+, \d+\]> #l\d+\n", c.asm["simt"])
+    assert slots[:2] == ["2" if is_late and x == "f4" else "3" for x in (a, b)]
     loop = c.asm["simt"].partition(" for ")[2].partition("yield")[0]
     assert loop.index("mma_start") < loop.index("async_copy")
     assert loop.count(" barrier\n") == 2
