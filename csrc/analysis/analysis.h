@@ -427,6 +427,8 @@ enum { MAX_CODE = 1 << 19, MAX_CHUNK_BITS = 5 }; /* registers of a chunk, as log
 bool is_in_registers(const Val *v); /* a block, and none in shared memory */
 bool has_many_registers(const Val *v);
 bool is_big(const Func *f, const Val *v); /* has many, and the function has chunks */
+/* The only use of v, which stores it as a whole to a place that nothing else is stored to: v may be made there. Or NULL. */
+const Op *only_store(const Val *v);
 /* Is a register of each result one of an operand's, or made of none? */
 bool moves_registers(Comp *c, const Op *o);
 /* ... or computed from the same register of each operand? */
@@ -495,7 +497,6 @@ bool axis_by_first(const Axis *k, const AxisSlots *t);
 /* Each result is combined by one thread: all alike would do too much work. */
 bool axis_is_dealt(const Axis *k, const AxisSlots *t);
 
-uint32_t spread_bits(uint32_t v, uint32_t mask); /* bit i of v to mask's i-th bit */
 
 /* ---- convert.c ------------------------------------------------------------------------------- */
 typedef struct ConvWay {
@@ -504,8 +505,6 @@ typedef struct ConvWay {
 } ConvWay;
 ConvWay convert_way(const Func *f, const Op *o);
 const ConvPlan *convert_plan(Comp *c, const Op *o); /* without matrices */
-bool convert_has_chunks(Comp *c, const Op *o);      /* it can go chunk by chunk */
-bool convert_is_big(const Func *f, const Op *o);    /* and does */
 
 /* ---- scratch.c ------------------------------------------------------------------------------- */
 typedef struct Scratch {

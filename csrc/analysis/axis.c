@@ -246,15 +246,3 @@ axis_is_dealt(const Axis *k, const AxisSlots *t)
     return !axis_by_lanes(k, t, lane_bit) && t->log2_outer &&
            each * region_work(k->o) > MAX_DIRECT_WORK;
 }
-
-/* ---- chunks of a big operand ------------------------------------------------------------- */
-
-uint32_t
-spread_bits(uint32_t v, uint32_t mask)
-{
-    uint32_t r = 0;
-    for (int i = 0, n = 0; i < 32; i++)
-        if (mask >> i & 1)
-            r |= (v >> n++ & 1) << i;
-    return r;
-}

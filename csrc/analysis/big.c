@@ -17,10 +17,17 @@ has_many_registers(const Val *v)
     return is_in_registers(v) && 1 << v->type->layout->n[IN_REG] > BIG_REGS;
 }
 
+static bool
+is_slice(const Val *v)
+{
+    const Op *loop = (v->def ? v->def->block : v->block)->owner;
+    return loop && loop->op == OP_FOR && ir_attr(loop, ATTR_SLICES);
+}
+
 bool
 is_big(const Func *f, const Val *v)
 {
-    return f->chunk_bits && has_many_registers(v);
+    return f->chunk_bits && has_many_registers(v) && !is_slice(v);
 }
 
 bool
@@ -43,6 +50,20 @@ int64_t
 kernel_code_size(Func *f)
 {
     return code_size(f, f->body, f->chunk_bits ? BIG_REGS : INT32_MAX);
+}
+
+const Op *
+only_store(const Val *v)
+{
+    const Op *o = v->uses && !v->uses->next ? v->uses->user : NULL;
+    if (!o || !v->def || o->op != OP_LOCAL_STORE || arg(o, 2) != v ||
+        ir_attr(o, ATTR_PART) || o->block != v->def->block ||
+        arg(o, 0)->def->block != o->block || arg(o, 0)->type->slots != 1)
+        return NULL;
+    for (const Use *u = arg(o, 0)->uses; u; u = u->next)
+        if (u->user->op == OP_LOCAL_STORE && u->user != o)
+            return NULL;
+    return o;
 }
 
 int64_t

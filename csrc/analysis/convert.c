@@ -20,29 +20,6 @@ convert_plan(Comp *c, const Op *o)
     return layout_plan(c, from->layout, to->layout, ty_bytes(to) * 8);
 }
 
-/* A register bit of the result is one of the plan's vector, of its passes, or of the rest,
- * unless a register repeats another: then not every bit has a part of its own. */
-static bool
-plan_has_chunks(const ConvPlan *p, const Layout *dst)
-{
-    return p->kind <= CONV_REGS ||
-           (p->kind == CONV_SHARED && 1 << dst->n[IN_REG] == p->n_loads * p->n_reps
-                                                                 << p->log2_load);
-}
-
-bool
-convert_has_chunks(Comp *c, const Op *o)
-{
-    return plan_has_chunks(convert_plan(c, o), result(o, 0)->type->layout);
-}
-
-bool
-convert_is_big(const Func *f, const Op *o)
-{
-    return (is_big(f, arg(o, 0)) || is_big(f, result(o, 0))) &&
-           convert_has_chunks(f->c, o);
-}
-
 /* way with ldmatrix at its end, if that can be. */
 static void
 try_ldmatrix(Comp *c, ConvWay *way, const Layout *from, const Layout *to)
@@ -93,8 +70,7 @@ convert_way(const Func *f, const Op *o)
     Comp *c = f->c;
     const Layout *from = arg(o, 0)->type->layout, *to = result(o, 0)->type->layout;
     ConvWay way = {.plan = convert_plan(c, o)};
-    if (way.plan->kind != CONV_SHARED || ty_bytes(result(o, 0)->type) != 2 ||
-        convert_is_big(f, o))
+    if (way.plan->kind != CONV_SHARED || ty_bytes(result(o, 0)->type) != 2)
         return way;
     try_ldmatrix(c, &way, from, to);
     if (has_stmatrix(&c->opt.target))

@@ -39,11 +39,6 @@ want_reduce(const Func *f, const Op *o, Scratch *w)
     if (!k.warp_axis)
         return;
     combine_registers(&k);
-    bool in_chunks = is_big(f, arg(o, 0)) && !f->log2_ctas;
-    if (in_chunks && __builtin_popcount(k.reg_left) > f->chunk_bits)
-        w->waits |= WAIT_READ; /* by the next chunk of partials */
-    if (in_chunks)
-        k.reg_left = spread_bits((1u << f->chunk_bits) - 1, k.reg_left);
     AxisSlots t = axis_slots(&k);
     if (f->log2_ctas) {
         int log2_warps = k.l->n[IN_WARP] + k.l->n[IN_BLOCK];

@@ -77,9 +77,7 @@ across_check_results(Across *k, int first)
     int axis = (int)ir_attr(o, ATTR_AXIS);
     const Layout *sliced = layout_dedup_regs(k->s->c,
                                              layout_slice(k->s->c, k->x.l, axis)),
-                 *parted = first || is_big(k->s->f, arg(o, 0))
-                               ? NULL
-                               : axis_parted(k->s->c, k->x.l, axis);
+                 *parted = first ? NULL : axis_parted(k->s->c, k->x.l, axis);
     for (int i = first; i < o->n_results; i++) {
         const Type *t = result(o, i)->type;
         if (t->rank && ((t->layout != sliced && t->layout != parted) ||

@@ -9,56 +9,33 @@
 
 /* ---- loops ------------------------------------------------------------------------------ */
 
-static int
-next_bits(uint32_t bits, uint32_t regs, int *to, int n)
-{
-    for (int i = 0; i < 32; i++)
-        if (bits >> i & 1 && !(regs >> i & 1))
-            to[n++] = i;
-    return n;
-}
-
-Chunks
-sim_rounds(Sim *s, const Chunks *outer, uint32_t regs, const int *bit, int n)
+/* Opens a loop over registers, whose numbers have so many bits. Those of `together` are
+ * constants, others from the lowest up. */
+static Chunks
+open_chunks(Sim *s, int bits, uint32_t together)
 {
     Ll *l = s->l;
-    Chunks c = {.regs = regs, .n = n, .n_own = n, .memo.a = s->a};
-    memcpy(c.bit, bit, (size_t)n * sizeof *bit);
-    c.before = LLVMGetInsertBlock(l->b);
+    Chunks c = {.regs = together, .memo.a = s->a};
+    for (int i = 0; i < bits; i++)
+        if (__builtin_popcount(c.regs) < s->f->chunk_bits)
+            c.regs |= 1u << i;
+        else if (!(c.regs >> i & 1))
+            c.bit[c.n++] = i;
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(l->b);
     c.body = ll_block(l, "chunk");
     ll_jump(l, c.body);
-    c.i = c.round = ll_phi(l, ll_i32(l, 0), c.before);
-    if (outer && outer->n) {
-        memcpy(c.bit + n, outer->bit, (size_t)outer->n * sizeof *bit);
-        c.n += outer->n;
-        Lv high = LLVMBuildShl(l->b, outer->i, ll_i32(l, n), "");
-        c.i = LLVMBuildOr(l->b, c.round, high, "");
-    }
+    c.i = ll_phi(l, ll_i32(l, 0), before);
     return c;
 }
 
-Chunks
-sim_chunks(Sim *s, int bits, uint32_t together, uint32_t first)
-{
-    uint32_t all = (1u << bits) - 1, order[] = {first, all & ~first}, regs = together;
-    int bit[32], n = 0;
-    for (int k = 0; k < 2; k++)
-        for (int i = 0; i < bits; i++)
-            if (order[k] >> i & 1 && __builtin_popcount(regs) < s->f->chunk_bits)
-                regs |= 1u << i;
-    for (int k = 0; k < 2; k++)
-        n = next_bits(order[k], regs, bit, n);
-    return sim_rounds(s, NULL, regs, bit, n);
-}
-
-void
-sim_chunks_end(Sim *s, Chunks *c)
+static void
+end_chunks(Sim *s, Chunks *c)
 {
     Ll *l = s->l;
-    Lv next = LLVMBuildAdd(l->b, c->round, ll_i32(l, 1), "");
-    Lv more = LLVMBuildICmp(l->b, LLVMIntULT, next, ll_i32(l, 1 << c->n_own), "");
+    Lv next = LLVMBuildAdd(l->b, c->i, ll_i32(l, 1), "");
+    Lv more = LLVMBuildICmp(l->b, LLVMIntULT, next, ll_i32(l, 1 << c->n), "");
     LLVMBasicBlockRef end = LLVMGetInsertBlock(l->b), after = ll_block(l, "chunks");
-    LLVMAddIncoming(c->round, &next, &end, 1);
+    LLVMAddIncoming(c->i, &next, &end, 1);
     Lv branch = LLVMBuildCondBr(l->b, more, c->body, after);
     if (s->f->chunk_bits < MAX_CHUNK_BITS) /* so many loops that none may be unrolled */
         ll_keep_rolled(l, branch);
@@ -83,8 +60,9 @@ place_of(const Chunks *c, const Val *v, uint32_t reg)
     return p;
 }
 
-Lv
-sim_counted(Sim *s, Chunks *c, const Col *at)
+/* XOR of the columns of the counter's set bits. */
+static Lv
+counted(Sim *s, Chunks *c, const Col *at)
 {
     Place key = {0};
     memcpy(key.at + 1, at, (size_t)c->n * sizeof *at);
@@ -119,7 +97,7 @@ index_at(Sim *s, Chunks *c, const Layout *l, const Col *at)
             fixed |= l->basis[in][i];
     Lv x = sim_index(s, l, (int)at[0]);
     return moving(c, flat)
-               ? sim_joined(s, x, fixed, sim_counted(s, c, flat), moving(c, flat))
+               ? sim_joined(s, x, fixed, counted(s, c, flat), moving(c, flat))
                : x;
 }
 
@@ -188,7 +166,7 @@ from_array(Sim *s, Chunks *c, const Place *p, Lv array)
 {
     Lv at = ll_i32(s->l, (int32_t)p->at[0]);
     if (moving(c, p->at + 1))
-        at = sim_joined(s, at, p->at[0], sim_counted(s, c, p->at + 1),
+        at = sim_joined(s, at, p->at[0], counted(s, c, p->at + 1),
                         moving(c, p->at + 1));
     return sim_local_load(s, p->v->type, array, at);
 }
@@ -251,8 +229,9 @@ eval(Sim *s, Chunks *c, const Place *p)
     return x;
 }
 
-Lv *
-sim_chunk(Sim *s, Chunks *c, const Val *v)
+/* v's registers in the body, by their constant part; others are NULL. */
+static Lv *
+chunk_of(Sim *s, Chunks *c, const Val *v)
 {
     Lv *r = NEW_N(s->a, Lv, sim_n_regs(v));
     for (int i = 0; i < sim_n_regs(v); i++) {
@@ -267,7 +246,7 @@ static void
 keep_in(Sim *s, Chunks *c, const Val *v, Lv *r, Lv array)
 {
     Place p = place_of(c, v, 0);
-    Lv at = sim_counted(s, c, p.at + 1);
+    Lv at = counted(s, c, p.at + 1);
     for (int i = 0; i < sim_n_regs(v); i++)
         if (!((uint32_t)i & ~c->regs))
             sim_local_store(
@@ -275,8 +254,8 @@ keep_in(Sim *s, Chunks *c, const Val *v, Lv *r, Lv array)
                 sim_joined(s, at, moving(c, p.at + 1), ll_i32(s->l, i), (Col)i), r[i]);
 }
 
-void
-sim_chunk_keep(Sim *s, Chunks *c, const Val *v, Lv *r)
+static void
+keep_chunk(Sim *s, Chunks *c, const Val *v, Lv *r)
 {
     keep_in(s, c, v, r, sim_local_home(s, v));
 }
@@ -285,9 +264,9 @@ void
 sim_store_big(Sim *s, const Op *o)
 {
     const Val *v = arg(o, 2);
-    Chunks c = sim_chunks(s, v->type->layout->n[IN_REG], 0, 0);
-    keep_in(s, &c, v, sim_chunk(s, &c, v), sim_slices(s, arg(o, 0)));
-    sim_chunks_end(s, &c);
+    Chunks c = open_chunks(s, v->type->layout->n[IN_REG], 0);
+    keep_in(s, &c, v, chunk_of(s, &c, v), sim_slices(s, arg(o, 0)));
+    end_chunks(s, &c);
 }
 
 /* ---- whole values ---------------------------------------------------------------------- */
@@ -312,16 +291,16 @@ sim_compute_big(Sim *s, const Val *v)
 {
     const Op *o = v->def;
     bool has_halves = o->op == OP_JOIN || o->op == OP_CAT;
-    Chunks c = sim_chunks(s, v->type->layout->n[IN_REG],
-                          has_halves ? 1u << sim_half_bit(s, o) : 0, 0);
+    Chunks c = open_chunks(s, v->type->layout->n[IN_REG],
+                           has_halves ? 1u << sim_half_bit(s, o) : 0);
     Lv *r = NEW_N(s->a, Lv, sim_n_regs(v));
     for (int i = 0; i < sim_n_regs(v); i++) {
         Place p = place_of(&c, v, (uint32_t)i);
         if (!((uint32_t)i & ~c.regs))
             r[i] = compute(s, &c, &p);
     }
-    sim_chunk_keep(s, &c, v, r);
-    sim_chunks_end(s, &c);
+    keep_chunk(s, &c, v, r);
+    end_chunks(s, &c);
 }
 
 /* ---- all at once, or chunk by chunk ------------------------------------------------------ */
@@ -331,7 +310,7 @@ sim_pieces(Sim *s, const Val *v, uint32_t together)
 {
     Pieces p = {.c = {.regs = UINT32_MAX}, .is_loop = is_big(s->f, v)};
     if (p.is_loop)
-        p.c = sim_chunks(s, v->type->layout->n[IN_REG], together, 0);
+        p.c = open_chunks(s, v->type->layout->n[IN_REG], together);
     return p;
 }
 
@@ -339,7 +318,7 @@ void
 sim_pieces_end(Sim *s, Pieces *p)
 {
     if (p->is_loop)
-        sim_chunks_end(s, &p->c);
+        end_chunks(s, &p->c);
 }
 
 bool
@@ -351,7 +330,7 @@ sim_in_piece(const Pieces *p, int reg)
 Lv *
 sim_piece(Sim *s, Pieces *p, const Val *v)
 {
-    return p->is_loop ? sim_chunk(s, &p->c, v) : sim_val(s, v);
+    return p->is_loop ? chunk_of(s, &p->c, v) : sim_val(s, v);
 }
 
 Lv
@@ -370,5 +349,5 @@ void
 sim_piece_keep(Sim *s, Pieces *p, const Val *v, Lv *regs)
 {
     if (p->is_loop)
-        sim_chunk_keep(s, &p->c, v, regs);
+        keep_chunk(s, &p->c, v, regs);
 }

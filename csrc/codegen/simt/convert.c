@@ -211,9 +211,7 @@ move(Sim *s, const Op *o)
     }
     case CONV_SHUFFLE: through_shuffles(s, o, p); return;
     case CONV_SHARED:
-        if (convert_is_big(s->f, o))
-            sim_convert_big(s, o, p);
-        else if (way.to.n)
+        if (way.to.n)
             through_ldmatrix(s, o, &way);
         else
             through_shared(s, o, &way);

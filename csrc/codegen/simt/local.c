@@ -112,8 +112,9 @@ free_array(struct Local *k, int64_t bytes)
     return best;
 }
 
-Lv
-sim_local_array(Sim *s, const Type *t, int n)
+/* Room for n elements in the thread's memory, until it is given back. */
+static Lv
+new_array(Sim *s, const Type *t, int n)
 {
     Ll *l = s->l;
     int64_t bytes = (int64_t)ty_bytes(t) * n;
@@ -128,8 +129,8 @@ sim_local_array(Sim *s, const Type *t, int n)
     return p;
 }
 
-void
-sim_local_free(Sim *s, Lv array)
+static void
+free_again(Sim *s, Lv array)
 {
     for (int i = 0; i < s->local->arrays.n; i++)
         if (s->local->arrays.at[i].at == array)
@@ -161,9 +162,12 @@ sim_local_store(Sim *s, const Type *t, Lv array, Lv at, Lv x)
 Lv
 sim_local_home(Sim *s, const Val *v)
 {
+    const Op *store = only_store(v);
+    if (store)
+        return sim_slices(s, arg(store, 0));
     Lv *p = &s->local->home[v->id];
     if (!*p)
-        *p = sim_local_array(s, v->type, sim_n_regs(v));
+        *p = new_array(s, v->type, sim_n_regs(v));
     return *p;
 }
 
@@ -175,7 +179,7 @@ sim_free_dead(Sim *s, const Op *o)
     const Values *dead = s->local ? map_get(&s->local->dies, o, 0) : NULL;
     for (int i = 0; dead && o != o->block->last && i < dead->n; i++)
         if (s->local->home[dead->at[i]->id])
-            sim_local_free(s, s->local->home[dead->at[i]->id]);
+            free_again(s, s->local->home[dead->at[i]->id]);
 }
 
 void
@@ -203,7 +207,8 @@ bool
 sim_local_op(Sim *s, const Op *o)
 {
     if (o->op == OP_LOCAL_STORE && is_big(s->f, arg(o, 2))) {
-        sim_store_big(s, o);
+        if (!arg(o, 2)->is_kept || only_store(arg(o, 2)) != o)
+            sim_store_big(s, o);
         return true;
     }
     if (!s->local || !o->n_results || !is_big(s->f, result(o, 0)))

@@ -32,25 +32,11 @@ bool sim_is_made_again(const Sim *s, const Val *v);
 typedef struct Chunks {
     uint32_t regs;     /* the bits that are constants in the body */
     int bit[MAX_BITS]; /* register bit that bit i of the counter stands for */
-    int n, n_own;      /* those of the loop around it come behind its own */
-    Lv i;              /* the counter, of both loops */
-    Lv round;          /* what the loop itself counts, from 0 up */
-    LLVMBasicBlockRef before, body;
+    int n;
+    Lv i; /* the counter, from 0 up */
+    LLVMBasicBlockRef body;
     Map memo; /* Place -> Lv: what the body has computed */
 } Chunks;
-
-/* Opens a loop over registers, whose numbers have so many bits. Those of `together` are
- * constants, others from the lowest up, those of `first` before the rest; what counts does
- * so in that order, too. */
-Chunks sim_chunks(Sim *s, int bits, uint32_t together, uint32_t first);
-/* The same with bits chosen by the caller; in the body of `outer`, or NULL. */
-Chunks sim_rounds(Sim *s, const Chunks *outer, uint32_t regs, const int *bit, int n);
-void sim_chunks_end(Sim *s, Chunks *c);
-/* v's registers in the body, by their constant part; others are NULL. */
-Lv *sim_chunk(Sim *s, Chunks *c, const Val *v);
-void sim_chunk_keep(Sim *s, Chunks *c, const Val *v, Lv *regs); /* to v's place */
-/* XOR of the columns of the counter's set bits. */
-Lv sim_counted(Sim *s, Chunks *c, const Col *column);
 
 /* A loop over the registers of a value or, where that is not big, all of them at once. */
 typedef struct Pieces {
@@ -71,9 +57,6 @@ void sim_compute_big(Sim *s, const Val *v); /* element by element, into its plac
 void sim_store_big(Sim *s, const Op *o);    /* the LOCAL_STORE of a big value */
 /* v's place; of what has one. */
 Lv sim_local_home(Sim *s, const Val *v);
-/* Room for n elements in the thread's memory, until it is given back. */
-Lv sim_local_array(Sim *s, const Type *t, int n);
-void sim_local_free(Sim *s, Lv array);
 Lv sim_local_load(Sim *s, const Type *t, Lv array, Lv at);
 void sim_local_store(Sim *s, const Type *t, Lv array, Lv at, Lv x);
 

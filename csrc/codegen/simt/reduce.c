@@ -22,7 +22,6 @@
  * combined by position.
  */
 #include "codegen/simt/across.h"
-#include "codegen/simt/local.h"
 
 static void
 reduce_registers(Across *k, int bit, Lv *x, Lv *y)
@@ -325,154 +324,7 @@ reduce_cluster(Across *k)
     }
 }
 
-/* ---- of big operands ----
- * A loop over chunks, whose results are put together in local memory, and one over those:
- *
- *     for each chunk:  x = its registers along the axis, combined
- *                      partial[which] = the first along the axis ? x : combine(that, x)
- *     for each chunk of partials:  lanes, warps */
-
-/* The bits of v that are set in mask, side by side. */
-static uint32_t
-squeeze(uint32_t v, uint32_t mask)
-{
-    uint32_t r = 0;
-    for (int i = 0, n = 0; i < 32; i++)
-        if (mask >> i & 1)
-            r |= (v >> i & 1) << n++;
-    return r;
-}
-
-typedef struct Partials {
-    uint32_t left; /* register bits off the axis: they number the partials */
-    Lv *array;     /* [operand] */
-} Partials;
-
-static void
-load_partials(Across *k, const Partials *p, Lv at, Lv *x)
-{
-    for (int i = 0; i < k->x.n; i++)
-        x[i] = sim_local_load(k->s, arg(k->x.o, i)->type, p->array[i], at);
-}
-
-static void
-store_partials(Across *k, const Partials *p, Lv at, Lv *x)
-{
-    for (int i = 0; i < k->x.n; i++)
-        sim_local_store(k->s, arg(k->x.o, i)->type, p->array[i], at, x[i]);
-}
-
-/* The partials that the body of the loop has made, into memory; in the first round along the
- * axis nothing is there. */
-static void
-put_partials(Across *k, Chunks *c, const Partials *p, bool is_first)
-{
-    Sim *s = k->s;
-    Lv *x = NEW_N(s->a, Lv, k->x.n), *y = NEW_N(s->a, Lv, k->x.n);
-    Col col[MAX_BITS];
-    for (int i = 0; i < c->n; i++)
-        col[i] = squeeze(1u << c->bit[i], p->left);
-    Lv base = sim_xor_columns(s, c->i, col, c->n);
-    for (int r = 0; r < k->x.n_regs; r++) {
-        if (!across_is_live(k, r))
-            continue;
-        Lv at = LLVMBuildAdd(s->l->b, base,
-                             ll_i32(s->l, (int32_t)squeeze((uint32_t)r, p->left)), "");
-        across_get(k, r, x);
-        if (!is_first) {
-            load_partials(k, p, at, y);
-            across_combine(k, y, x, x);
-        }
-        store_partials(k, p, at, x);
-    }
-}
-
-/* The partials of all lanes and warps, chunk by chunk; those of a cluster later, as a whole. */
-static void
-finish_partials(Across *k, const Partials *p)
-{
-    Sim *s = k->s;
-    Lv *x = NEW_N(s->a, Lv, k->x.n), *y = NEW_N(s->a, Lv, k->x.n);
-    int scratch = crosses_warps(k) ? sim_scratch(s, k->x.o) : 0;
-    Chunks c = sim_chunks(s, __builtin_popcount(p->left), 0, 0);
-    Col col[MAX_BITS];
-    for (int i = 0; i < c.n; i++)
-        col[i] = (Col)1 << c.bit[i];
-    Lv base = sim_xor_columns(s, c.i, col, c.n), *at = NEW_N(s->a, Lv, k->x.n_regs);
-    k->x.reg_left = spread_bits(c.regs, p->left);
-    for (uint32_t i = 0; i <= c.regs; i++) {
-        int r = (int)spread_bits(i, p->left);
-        at[r] = LLVMBuildAdd(s->l->b, base, ll_i32(s->l, (int32_t)i), "");
-        load_partials(k, p, at[r], x);
-        across_put(k, r, x);
-    }
-    reduce_lanes(k, x, y);
-    if (crosses_warps(k)) {
-        reduce_warps(k, scratch);
-        if (c.n)
-            sim_wait(s, k->x.o, WAIT_READ);
-    }
-    for (int r = 0; r < k->x.n_regs; r++)
-        if (across_is_live(k, r)) {
-            across_get(k, r, x);
-            store_partials(k, p, at[r], x);
-        }
-    sim_chunks_end(s, &c);
-}
-
-/* Is the place of the partials that of the results? */
-static bool
-keeps_partials(const Sim *s, const Op *o)
-{
-    return is_big(s->f, result(o, 0)) && !s->f->log2_ctas;
-}
-
-static void
-reduce_chunks(Across *k)
-{
-    Sim *s = k->s;
-    Ll *l = s->l;
-    Lv *x = NEW_N(s->a, Lv, k->x.n), *y = NEW_N(s->a, Lv, k->x.n);
-    uint32_t axis = layout_moves(k->x.l, IN_REG, (int)ir_attr(k->x.o, ATTR_AXIS)),
-             all = k->x.reg_left;
-    Partials p = {.left = all & ~axis, .array = NEW_N(s->a, Lv, k->x.n)};
-    k->v = NEW_N(s->a, Lv *, k->x.n);
-    bool is_kept = keeps_partials(s, k->x.o);
-    for (int i = 0; i < k->x.n; i++)
-        p.array[i] = is_kept ? sim_local_home(s, result(k->x.o, i))
-                             : sim_local_array(s, arg(k->x.o, i)->type,
-                                               1 << __builtin_popcount(p.left));
-    Chunks c = sim_chunks(s, k->x.l->n[IN_REG], 0, axis);
-    for (int i = 0; i < k->x.n; i++)
-        k->v[i] = sim_chunk(s, &c, arg(k->x.o, i));
-    k->x.reg_left = c.regs;
-    for (int i = 0; i < k->x.n_steps; i++)
-        if (k->x.step[i].in == IN_REG && c.regs >> k->x.step[i].bit & 1)
-            reduce_registers(k, k->x.step[i].bit, x, y);
-    int rounds = __builtin_popcount(axis & ~c.regs); /* the counter's low bits */
-    LLVMBasicBlockRef way[2] = {ll_block(l, "first"), ll_block(l, "next")},
-                      after = ll_block(l, "combined");
-    Lv round = LLVMBuildAnd(l->b, c.i, ll_i32(l, (1 << rounds) - 1), "");
-    LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntEQ, round, ll_i32(l, 0), ""),
-                    way[0], way[1]);
-    for (int i = 0; i < 2; i++) {
-        LLVMPositionBuilderAtEnd(l->b, way[i]);
-        put_partials(k, &c, &p, i == 0);
-        LLVMBuildBr(l->b, after);
-    }
-    LLVMMoveBasicBlockAfter(after, LLVMGetInsertBlock(l->b));
-    LLVMPositionBuilderAtEnd(l->b, after);
-    sim_chunks_end(s, &c);
-    finish_partials(k, &p);
-    k->x.reg_left = p.left;
-    for (int r = 0; r < k->x.n_regs && !is_kept; r++)
-        if (across_is_live(k, r)) {
-            load_partials(k, &p, ll_i32(l, (int32_t)squeeze((uint32_t)r, p.left)), x);
-            across_put(k, r, x);
-        }
-    for (int i = 0; i < k->x.n && !is_kept; i++)
-        sim_local_free(s, p.array[i]);
-}
+/* ---- the op ---- */
 
 void
 sim_reduce(Sim *s, const Op *o)
@@ -480,21 +332,15 @@ sim_reduce(Sim *s, const Op *o)
     Across k = across_open(s, o, true);
     across_check(&k);
     across_check_results(&k, 0);
-    bool in_chunks = is_big(s->f, arg(o, 0));
-    if (in_chunks)
-        reduce_chunks(&k);
-    else
-        across_copy_operands(&k);
+    across_copy_operands(&k);
     Lv *x = NEW_N(s->a, Lv, k.x.n), *y = NEW_N(s->a, Lv, k.x.n);
-    for (int i = 0; i < k.x.n_steps && !in_chunks; i++)
+    for (int i = 0; i < k.x.n_steps; i++)
         if (k.x.step[i].in == IN_REG)
             reduce_registers(&k, k.x.step[i].bit, x, y);
-    if (!in_chunks)
-        reduce_lanes(&k, x, y);
-    if (crosses_warps(&k) && !in_chunks)
+    reduce_lanes(&k, x, y);
+    if (crosses_warps(&k))
         reduce_warps(&k, sim_scratch(s, o));
     else if (k.x.warp_axis && s->f->log2_ctas)
         reduce_cluster(&k);
-    if (!(in_chunks && keeps_partials(s, o)))
-        across_define_results(&k, 0);
+    across_define_results(&k, 0);
 }

@@ -216,7 +216,5 @@ void sim_gather(Sim *s, const Op *o);
 void sim_share_results(Sim *s, const Op *o);
 void sim_inline_asm(Sim *s, const Op *o); /* assembly.c */
 void sim_histogram(Sim *s, const Op *o);
-/* convert_big.c: through shared memory and chunk by chunk, where it can be. */
-void sim_convert_big(Sim *s, const Op *o, const ConvPlan *p);
 
 #endif

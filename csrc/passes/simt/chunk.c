@@ -15,8 +15,8 @@
  *
  * A kernel of MAX_WORDS words or more would take ptxas minutes to spill as straight code. There what
  * loops carry goes to local memory before it is cut (chunk_carried.c). Where one big value cannot
- * be cut (a scan or a gather goes along every dim, it is sorted, printed or in assembly), none is, and
- * such a kernel has loops over chunks of registers that codegen makes (codegen/simt/local.c):
+ * be cut (a gather goes along every dim, it is printed or in assembly), moves, reductions and scans are cut each by itself,
+ * and the rest has loops over chunks of registers that codegen makes (codegen/simt/local.c):
  *
  *     func @f(..) {    =>    func @f(..) chunks 32 {
  *
@@ -102,9 +102,9 @@ cut(Func *f, bool as_one_loop, Slack slack)
     int most = most_register_bits(f->body) - MAX_CHUNK_BITS;
     for (int log2 = MIN(most, LOG2_SLICES);
          log2 > 0 && log2 >= most - 1 - (slack == SLACK_BITS); log2--) {
-        Cut k = {.f = f, .c = f->c, .a = f->c->arena, .log2 = log2};
+        Cut k = {.f = f, .c = f->c, .a = f->c->arena, .slack = slack, .log2 = log2};
         k.step_of.a = k.a;
-        if (!chunk_dims(&k, slack))
+        if (!chunk_dims(&k))
             continue;
         chunk_levels(&k);
         if (as_one_loop && !is_one_loop(&k))
@@ -128,6 +128,34 @@ cut_anyhow(Func *f)
 {
     return cut(f, false, SLACK_NONE) || (cut_rows(trial_copy(f)) && cut_rows(f)) ||
            cut(f, false, SLACK_BITS);
+}
+
+/* What can be cut by itself, in slices of 32 registers or of 64; of more, where it only moves. */
+static void
+cut_parts(Func *f, Slack slack)
+{
+    int most = most_register_bits(f->body) - MAX_CHUNK_BITS;
+    for (int log2 = MIN(most, LOG2_SLICES); log2 > 0; log2--) {
+        Cut k = {.f = f, .c = f->c, .a = f->c->arena, .slack = slack, .log2 = log2};
+        k.step_of.a = k.a;
+        if (!chunk_dims(&k))
+            continue;
+        chunk_levels(&k);
+        chunk_loops(&k);
+    }
+}
+
+static bool
+is_move(Func *f, const Op *o)
+{
+    return o->op == OP_CONVERT && !moves_registers(f->c, o);
+}
+
+static bool
+is_along(Func *f, const Op *o)
+{
+    (void)f;
+    return (o->op == OP_SCAN || o->op == OP_REDUCE) && chunk_is_simple(o);
 }
 
 /* ---- results that lanes part --------------------------------------------------------- */
@@ -213,7 +241,14 @@ pass_chunk(Func *f)
     chunk_carried(f, false);
     if (!has_acc && !f->log2_ctas && cut_anyhow(f))
         return;
-    if (!f->log2_ctas && chunk_scans(f))
-        cut(f, false, SLACK_WHOLE);
-    f->chunk_bits = bits_for(count_big(f->body));
+    chunk_apart(f, is_move, true);
+    cut_parts(f, SLACK_WHOLE);
+    cut_parts(f, SLACK_MOVES);
+    chunk_apart(f, is_along, false);
+    cut_parts(f, SLACK_WHOLE);
+    chunk_apart(f, is_along, true);
+    cut_parts(f, SLACK_WHOLE);
+    chunk_forward(f);
+    int n_big = count_big(f->body);
+    f->chunk_bits = n_big ? bits_for(n_big) : 0;
 }

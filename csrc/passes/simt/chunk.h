@@ -31,19 +31,32 @@ typedef struct Bits {
     int8_t at[LOG2_SLICES];
 } Bits;
 
+/* What a value had before a choice of bits spread to it. */
+typedef struct Claim {
+    const Val *v;
+    Bits bits;
+    bool only;
+} Claim;
+
+/* What may be: any bits number slices, which may have more registers; big values that cannot be cut stay whole; what
+ * only moves has slices of as many registers as it takes. */
+typedef enum Slack { SLACK_NONE, SLACK_BITS, SLACK_WHOLE, SLACK_MOVES } Slack;
+
 typedef struct Cut {
     Func *f;
     Comp *c;
     Arena *a;
-    int log2;   /* of the number of slices */
-    Bits *bits; /* by id: none, if the value is not cut */
-    bool *only; /* by id: nobody has the whole value */
-    int n_sums; /* reductions along a dim that is cut */
+    Slack slack;
+    int log2;      /* of the number of slices */
+    int most_bits; /* log2 of the registers that a slice may have */
+    Bits *bits;    /* by id: none, if the value is not cut */
+    bool *only;    /* by id: nobody has the whole value */
+    VEC(Claim) claims;
+    VEC(const Val *) met; /* by choices that did not fit */
+    int n_sums;           /* reductions along a dim that is cut */
     VEC(Step *) steps;
     Map step_of; /* Op -> Step */
 } Cut;
-
-enum { LOCAL_ALIGN = 16 }; /* of what lies in a thread's local memory */
 
 static inline bool
 chunk_is_local(const Op *o)
@@ -54,23 +67,30 @@ chunk_is_local(const Op *o)
 /* ---- chunk_carried.c --------------------------------------------------------------------- */
 /* false: no loop carries a big block, or any if all, and none comes out of an if. */
 bool chunk_carried(Func *f, bool all);
-/* What scans of big blocks take and give goes through local memory. false: there are none. */
-bool chunk_scans(Func *f);
+/* Big blocks that the ops in question take go through local memory. alone: what they give, too, and each op loads
+ * for itself what it takes. */
+void chunk_apart(Func *f, bool (*is_apart)(Func *f, const Op *o), bool alone);
+
+/* What a loop over slices has in registers it does not load, and what nobody loads is not stored. */
+void chunk_forward(Func *f);
 
 /* ---- chunk_relaid.c ---------------------------------------------------------------------- */
 /* false: no rows in lanes stand beside a block whose rows are registers. */
 bool chunk_relaid(Func *f);
 
 /* ---- chunk_dims.c ------------------------------------------------------------------------ */
-/* What may be: any bits number slices, which may have more registers; big values stay whole that no scan takes. */
-typedef enum Slack { SLACK_NONE, SLACK_BITS, SLACK_WHOLE } Slack;
-bool chunk_dims(Cut *k, Slack slack); /* false: some value cannot be cut so */
+bool chunk_dims(
+    Cut *k); /* false: some value, or from SLACK_WHOLE on each, cannot be cut so */
 bool chunk_has_slices(const Cut *k, const Val *v);
 bool chunk_is_cut_alike(const Cut *k, const Val *x, const Val *y);
 /* Are o's operands cut along its axis alone? */
 bool chunk_is_along(const Cut *k, const Op *o);
 /* Is an element of the result made of one element of each operand? */
 bool chunk_is_plain(const Op *o);
+/* Is all of v made of small blocks and numbers? Then slices of it are made anywhere. */
+bool chunk_is_made_anywhere(Func *f, const Val *v);
+/* May slices be combined element by element as the region of o combines elements? */
+bool chunk_is_simple(const Op *o);
 bool chunk_runs_once(const Op *o); /* an access that would write again */
 /* Is a slice of o's results made of one of operand i? */
 bool chunk_takes_slices(const Cut *k, const Op *o, int i);

@@ -11,6 +11,10 @@
  * A load or a store of a whole block is cut like any other access, slice by slice. Blocks of few registers lie there
  * only where nothing could be cut else: rows' maxima beside blocks whose rows are registers.
  *
+ * Beside an op of which no slices can be made, others are cut by themselves: what moves, reductions and scans take and
+ * give is stored and loaded by parts (chunk_apart). What a loop then stores and loads again stays in registers
+ * (chunk_forward), so a sort's steps between registers that no slice's number has are one loop.
+ *
  * Rule 1: each block of the text that asks for a value loads it, at its top or behind the op that gives it,
  *         and what is carried is stored at the end of a body. So `yield %b, %a` reads both before it writes one.
  */
@@ -19,8 +23,7 @@
 typedef struct Carried {
     Func *f;
     Arena *a;
-    bool all;    /* blocks of few registers, too */
-    int64_t end; /* bytes of local memory that are taken */
+    bool all; /* blocks of few registers, too */
     int n_places;
 } Carried;
 
@@ -37,8 +40,6 @@ new_place(Carried *w, Op *before, const Type *t)
 {
     Build b = ir_before(before);
     Val *m = ir_op1(&b, OP_LOCAL_ALLOC, 0, NULL, ty_local(w->f->c, t, 1));
-    ir_set_attr(m->def, ATTR_AT, w->end);
-    w->end += round_up(slices_bytes(m->type), LOCAL_ALIGN);
     w->n_places++;
     return m;
 }
@@ -132,44 +133,43 @@ carry_if(Carried *w, Op *o)
     }
 }
 
-static Carried
-open_carried(Func *f, bool all)
+/* Whoever asks for x loads it from a place, which is given. */
+static Val *
+place_of(Carried *w, Val *x)
 {
-    return (Carried){.f = f,
-                     .a = f->c->arena,
-                     .all = all,
-                     .end = round_up(local_bytes(f), LOCAL_ALIGN)};
+    if (x->def->op == OP_LOCAL_LOAD)
+        return arg(x->def, 0);
+    Val *m = new_place(w, x->def, x->type);
+    load_instead(w, x, m);
+    put(m, x->def->next, x);
+    return m;
 }
 
-bool
-chunk_scans(Func *f)
+void
+chunk_apart(Func *f, bool (*is_apart)(Func *f, const Op *o), bool alone)
 {
-    Carried w = open_carried(f, false);
-    Map placed = {.a = w.a}; /* Val -> Val */
-    EACH_CONTROL_OP(o, f->body)
-        for (int i = 0; o->op == OP_SCAN && i < o->n_args; i++) {
-            Val *x = arg(o, i), *y = result(o, i);
-            if (!lies(&w, x))
+    Carried w = {.f = f, .a = f->c->arena};
+    EACH_CONTROL_OP(o, f->body) {
+        if (!is_apart(f, o))
+            continue;
+        for (int i = 0; i < o->n_args; i++) {
+            Val *x = arg(o, i);
+            if (!lies(&w, x) || !x->def || chunk_is_made_anywhere(f, x))
                 continue;
-            bool is_there = x->def && x->def->op == OP_LOCAL_LOAD;
-            Val *m = is_there ? arg(x->def, 0) : map_get(&placed, x, 0);
-            if (!is_there && (!m || m->def->block != o->block)) {
-                m = new_place(&w, o, x->type);
-                put(m, o, x);
-                map_put(&placed, x, 0, m);
-            }
-            ir_set_arg(o, i, get(m, o, x->type));
-            m = new_place(&w, o, y->type);
-            load_instead(&w, y, m);
-            put(m, o->next, y);
+            Val *m = place_of(&w, x);
+            if (alone)
+                ir_set_arg(o, i, get(m, o, x->type));
         }
-    return w.n_places > 0;
+        for (int i = 0; i < o->n_results && alone; i++)
+            if (lies(&w, result(o, i)))
+                place_of(&w, result(o, i));
+    }
 }
 
 bool
 chunk_carried(Func *f, bool all)
 {
-    Carried w = open_carried(f, all);
+    Carried w = {.f = f, .a = f->c->arena, .all = all};
     EACH_OP_INSIDE_OUT(o, f->body) {
         if (o->op == OP_FOR)
             carry_for(&w, o);
@@ -181,4 +181,68 @@ chunk_carried(Func *f, bool all)
     if (w.n_places)
         pass_dce(f); /* what they carried, or gave */
     return w.n_places > 0;
+}
+
+/* ---- what a loop has in registers -------------------------------------------------------- */
+
+static bool
+is_same_slice(const Op *x, const Op *y)
+{
+    return arg(x, 0) == arg(y, 0) && arg(x, 1) == arg(y, 1) &&
+           ir_attr(x, ATTR_PART) == ir_attr(y, ATTR_PART);
+}
+
+static bool
+stores_to(const Op *o, const Val *place)
+{
+    for (int r = 0; r < o->n_regions; r++)
+        EACH_OP(p, o->regions[r])
+            if (p->op == OP_LOCAL_STORE && arg(p, 0) == place)
+                return true;
+    return o->op == OP_LOCAL_STORE && arg(o, 0) == place;
+}
+
+/* The slice that o loads, where its block has loaded or stored it already. */
+static Val *
+slice_there(const Op *o)
+{
+    for (const Op *p = o->prev; p; p = p->prev) {
+        if (chunk_is_local(p) && p->n_args && is_same_slice(p, o))
+            return p->n_results ? result(p, 0) : arg(p, 2);
+        if (stores_to(p, arg(o, 0)))
+            return NULL;
+    }
+    return NULL;
+}
+
+static bool
+is_only_stored(const Val *place)
+{
+    for (const Use *u = place->uses; u; u = u->next)
+        if (u->user->op != OP_LOCAL_STORE)
+            return false;
+    return true;
+}
+
+void
+chunk_forward(Func *f)
+{
+    pass_dce(f); /* whole blocks that only slices are left of */
+    EACH_OP_INSIDE_OUT(o, f->body) {
+        if (o->op != OP_LOCAL_LOAD || has_many_registers(result(o, 0)))
+            continue;
+        Val *x = slice_there(o);
+        if (x)
+            ir_replace(result(o, 0), x);
+        if (x)
+            ir_erase(o);
+    }
+    EACH_CONTROL_OP(o, f->body)
+        while (o->op == OP_LOCAL_ALLOC && result(o, 0)->uses &&
+               is_only_stored(result(o, 0)))
+            ir_erase(result(o, 0)->uses->user);
+    EACH_OP_INSIDE_OUT(o, f->body)
+        if (o->op == OP_LOCAL_ALLOC && !result(o, 0)->uses)
+            ir_erase(o);
+    pass_dce(f);
 }

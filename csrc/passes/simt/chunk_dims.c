@@ -11,11 +11,15 @@
  *
  * Rule 1: each bit that numbers slices is a bit of the register's number. So a slice is a block of the
  *         same layout with fewer registers, and no element moves to another thread.
- * Rule 2: those of an arange are its highest, so that a slice counts on by one.
+ * Rule 2: those of an arange are its highest or leave runs of MIN_RUN numbers, so that threads still load
+ *         neighbours.
  */
 #include "passes/simt/chunk.h"
 
 enum { MISFIT = -2, SUMMED = -3 };
+/* Beside what stays whole a slice is not big itself, unless it is only moved. */
+enum { MAX_PART_BITS = 6, MAX_MOVE_BITS = 10 }; /* of registers */
+enum { MIN_RUN = 8 };
 
 typedef VEC(Val *) Todo;
 
@@ -109,9 +113,8 @@ chunk_is_plain(const Op *o)
            !op_is_assembly(o);
 }
 
-/* May slices be combined element by element as the region of o combines elements? */
-static bool
-is_simple_region(const Op *o)
+bool
+chunk_is_simple(const Op *o)
 {
     for (const Op *p = o->regions[0]->first; p != o->regions[0]->last; p = p->next)
         if (p->op != OP_CONST && (!chunk_is_plain(p) || p->n_args > 3))
@@ -120,14 +123,16 @@ is_simple_region(const Op *o)
 }
 
 static bool
-can_be_cut(const Op *o)
+can_be_cut(const Cut *k, const Op *o)
 {
+    if (k->slack == SLACK_MOVES)
+        return o->op == OP_CONVERT || chunk_is_local(o);
     switch (o->op) {
     case OPS(OP_JOIN, OPS_MOVED, OP_STORE, OPS_RARE_ACCESS, OP_SCAN, OP_GATHER,
              OP_ASSERT):
         return true;
     case OP_LOAD: return !ir_attr(o, ATTR_VOLATILE);
-    case OP_REDUCE: return is_simple_region(o);
+    case OP_REDUCE: return chunk_is_simple(o);
     case OPS(OPS_VALUES, OPS_INDEX, OP_SPLIT, OP_CAT, OP_RESIZE, OPS_ELEM, OPS_TENSOR,
              OP_DOT, OP_HISTOGRAM, OPS_FOREIGN, OPS_FLOW, OP_ASSUME, OP_PRINT, OP_DEBUG,
              OPS_THREADS):
@@ -233,7 +238,7 @@ scan_fits(const Cut *k, const Op *o, Bits b)
     bool across = false;
     for (int i = 0; i < LOG2_SLICES; i++)
         across |= is_across(o, b.at[i]);
-    return !across || (is_same(b, all) && is_simple_region(o));
+    return !across || (is_same(b, all) && chunk_is_simple(o));
 }
 
 static Col
@@ -259,13 +264,16 @@ static bool
 fits(const Cut *k, const Val *v, Bits b)
 {
     Col m = mask_of(b);
-    if (!layout_part(k->c, v->type->layout, m))
+    const Layout *part = layout_part(k->c, v->type->layout, m);
+    if (!part || part->n[IN_REG] > k->most_bits)
         return false;
     if (v->def && chunk_is_local(v->def) && !is_part(k, b))
         return false;
     if (v->def && v->def->op == OP_SCAN)
         return scan_fits(k, v->def, b);
-    return !v->def || v->def->op != OP_ARANGE || m + (m & -m) == (Col)v->type->shape[0];
+    Col all = (Col)v->type->shape[0];
+    return !v->def || v->def->op != OP_ARANGE || m + (m & -m) == all ||
+           !(m & (MIN_RUN - 1));
 }
 
 int64_t
@@ -287,6 +295,29 @@ chunk_runs_once(const Op *o)
     return op_has(o, OPF_WRITES);
 }
 
+bool
+chunk_is_made_anywhere(Func *f, const Val *v)
+{
+    if (!has_many_registers(v))
+        return true;
+    if (!v->def || v->def->op == OP_LOCAL_LOAD || !is_by_register(f->c, v->def))
+        return false;
+    for (int i = 0; i < v->def->n_args; i++)
+        if (!chunk_is_made_anywhere(f, arg(v->def, i)))
+            return false;
+    return true;
+}
+
+/* Beside blocks that stay whole, what is made anywhere is there as both. */
+static bool
+is_there_once(const Cut *k, const Val *v)
+{
+    if (v->def && chunk_runs_once(v->def))
+        return true;
+    return has_many_registers(v) &&
+           !(k->slack >= SLACK_WHOLE && chunk_is_made_anywhere(k->f, v));
+}
+
 /* ---- spreading --------------------------------------------------------------------------- */
 
 static bool
@@ -297,9 +328,10 @@ claim(Cut *k, Todo *todo, Val *v, Bits b, bool only)
     bool is_new = !chunk_has_slices(k, v);
     if (!v->type->rank || (!is_new && !is_same(k->bits[v->id], b)))
         return false;
-    only |= has_many_registers(v) || (v->def && chunk_runs_once(v->def));
+    only |= is_there_once(k, v);
     if (!is_new && (k->only[v->id] || !only))
         return true;
+    PUSH(k->a, &k->claims, ((Claim){v, k->bits[v->id], k->only[v->id]}));
     k->bits[v->id] = b;
     k->only[v->id] |= only;
     PUSH(k->a, todo, v);
@@ -321,7 +353,7 @@ static bool
 claim_user(Cut *k, Todo *todo, const Op *o, int i, Bits b)
 {
     Bits r;
-    if (!can_be_cut(o))
+    if (!can_be_cut(k, o))
         return false;
     if (o->op == OP_REDUCE && is_along(o, b)) {
         k->n_sums++;
@@ -341,7 +373,7 @@ claim_user(Cut *k, Todo *todo, const Op *o, int i, Bits b)
 }
 
 static bool
-spread(Cut *k, Val *first, Bits b)
+spread_from(Cut *k, Val *first, Bits b)
 {
     Todo todo = {0};
     if (!claim(k, &todo, first, b, true))
@@ -350,7 +382,7 @@ spread(Cut *k, Val *first, Bits b)
         Val *v = todo.at[--todo.n];
         Bits at = k->bits[v->id];
         const Op *o = v->def;
-        if (!o || !can_be_cut(o) || !claim_operands(k, &todo, o, at))
+        if (!o || !can_be_cut(k, o) || !claim_operands(k, &todo, o, at))
             return false;
         k->n_sums += o->op == OP_SCAN && is_along(o, at);
         for (int i = 0; i < o->n_results; i++)
@@ -363,55 +395,69 @@ spread(Cut *k, Val *first, Bits b)
     return true;
 }
 
-/* ---- choosing ---------------------------------------------------------------------------- */
-
-static Cut
-copy_of(const Cut *k)
+/* Claims from n on are taken back, and so are the sums they made. */
+static void
+take_back(Cut *k, int n, int n_sums)
 {
-    Cut y = *k;
-    size_t n = (size_t)k->f->n_vals;
-    y.bits = NEW_N(k->a, Bits, n);
-    y.only = NEW_N(k->a, bool, n);
-    memcpy(y.bits, k->bits, n * sizeof *y.bits);
-    memcpy(y.only, k->only, n * sizeof *y.only);
-    return y;
+    while (k->claims.n > n) {
+        const Claim *c = &k->claims.at[--k->claims.n];
+        k->bits[c->v->id] = c->bits;
+        k->only[c->v->id] = c->only;
+    }
+    k->n_sums = n_sums;
 }
+
+/* false: first cannot be cut so, and nothing is. */
+static bool
+spread(Cut *k, Val *first, Bits b)
+{
+    int n = k->claims.n, n_sums = k->n_sums;
+    if (spread_from(k, first, b))
+        return true;
+    for (int i = n; i < k->claims.n; i++)
+        PUSH(k->a, &k->met, k->claims.at[i].v);
+    take_back(k, n, n_sums);
+    return false;
+}
+
+/* ---- choosing ---------------------------------------------------------------------------- */
 
 static bool
 cut_one_dim(Cut *k, Val *v)
 {
     const Type *t = v->type;
-    Cut best = {0};
+    int best = -1, n = k->claims.n, n_sums = k->n_sums, fewest = INT32_MAX;
     for (int d = 0; d < t->rank; d++) {
-        Cut y = copy_of(k);
-        if (t->shape[d] >> k->log2 && spread(&y, v, bits_of_dim(k, t, d)) &&
-            (!best.f || y.n_sums < best.n_sums))
-            best = y;
+        if (!(t->shape[d] >> k->log2) || !spread(k, v, bits_of_dim(k, t, d)))
+            continue;
+        if (k->n_sums < fewest)
+            best = d, fewest = k->n_sums;
+        take_back(k, n, n_sums);
     }
-    if (best.f)
-        *k = best;
-    return best.f != NULL;
+    return best >= 0 && spread(k, v, bits_of_dim(k, t, best));
 }
 
 /* The highest bits that fit together, of dim d or, where that is `rank`, of all. */
 static bool
 cut_bits(Cut *k, Val *v, int d)
 {
-    Cut best = {0};
     Bits all = no_bits();
-    int n = 0;
-    for (int b = top_of(v->type, 0); n < k->log2 && b-- > 0;) {
+    int n = 0, log2 = k->log2, most = k->most_bits, n_claims = k->claims.n,
+        n_sums = k->n_sums;
+    for (int b = top_of(v->type, 0); n < log2 && b-- > 0;) {
         Bits more = {.at = {(int8_t)b}};
         memcpy(more.at + 1, all.at, sizeof all.at - sizeof *all.at);
-        Cut y = copy_of(k);
-        y.log2 = n + 1;
-        if ((d < v->type->rank && dim_of(v->type, b) != d) || !spread(&y, v, more))
+        if (d < v->type->rank && dim_of(v->type, b) != d)
             continue;
-        all = more, best = y, n++;
+        k->log2 = n + 1, k->most_bits = most + log2 - k->log2;
+        if (!spread(k, v, more))
+            continue;
+        all = more;
+        if (++n < log2)
+            take_back(k, n_claims, n_sums);
     }
-    if (n == k->log2)
-        *k = best;
-    return n == k->log2;
+    k->log2 = log2, k->most_bits = most;
+    return n == log2;
 }
 
 static bool
@@ -423,32 +469,32 @@ cut_any_bits(Cut *k, Val *v)
     return false;
 }
 
-static bool
-may_be_whole(const Val *v)
-{
-    for (const Use *u = v->uses; u; u = u->next)
-        if (u->user->op == OP_SCAN)
-            return false;
-    return !v->def || v->def->op != OP_SCAN;
-}
-
-static bool
-cut_anyhow(Cut *k, Val *v, Slack slack)
-{
-    return cut_one_dim(k, v) || (slack >= SLACK_BITS && cut_any_bits(k, v)) ||
-           (slack == SLACK_WHOLE && may_be_whole(v));
-}
-
 bool
-chunk_dims(Cut *k, Slack slack)
+chunk_dims(Cut *k)
 {
+    bool in_parts = k->slack >= SLACK_WHOLE, any = false;
+    k->most_bits = k->slack == SLACK_MOVES ? MAX_MOVE_BITS
+                   : in_parts              ? MAX_PART_BITS
+                                           : MAX_BITS;
     k->bits = NEW_N(k->a, Bits, k->f->n_vals);
     k->only = NEW_N(k->a, bool, k->f->n_vals);
+    bool *has_failed = NEW_N(k->a, bool, k->f->n_vals); /* by id */
     for (int i = 0; i < k->f->n_vals; i++)
         k->bits[i] = no_bits();
-    EACH_CONTROL_VAL(v, k->f->body)
-        if (has_many_registers(v) && !chunk_has_slices(k, v) &&
-            (v->def || slack < SLACK_WHOLE) && !(v->def && cut_anyhow(k, v, slack)))
+    EACH_CONTROL_VAL(v, k->f->body) {
+        if (!has_many_registers(v) || chunk_has_slices(k, v) || has_failed[v->id] ||
+            (in_parts && !is_there_once(k, v)))
+            continue;
+        k->met.n = 0;
+        bool is_enough = v->type->layout->n[IN_REG] - k->log2 >= MAX_CHUNK_BITS;
+        bool is_cut = v->def && (is_enough || !in_parts) &&
+                      (cut_one_dim(k, v) ||
+                       (k->slack >= SLACK_BITS && cut_any_bits(k, v)));
+        if (!is_cut && !in_parts)
             return false;
-    return true;
+        any |= is_cut;
+        for (int i = 0; i < k->met.n && !is_cut; i++)
+            has_failed[k->met.at[i]->id] = true;
+    }
+    return any;
 }

@@ -16,8 +16,7 @@
  *     .. local_store %m, %i, %x         %x = local_load %m, %i ..
  *
  * A slice is kept where making an element anew takes COST_KEPT or more and where it cannot be made
- * anew: a load that a store has come after, a scan. Kept values with disjoint lifetimes share
- * bytes. Values that only other values need are kept in their place where that is less.
+ * anew: a load that a store has come after, a scan. Values that only other values need are kept in their place where that is less.
  *
  * Rule 1: loops are numbered by levels (chunk_levels.c). What is not cut stands in front of the
  *         loop of its level, in the order of the text.
@@ -33,8 +32,7 @@ enum { COST_RELOAD = 6, COST_KEPT = 24, COST_NEVER = 1 << 20 };
 typedef struct Kept {
     Val *v, *local;
     const Block *block;
-    int from, until; /* levels of its block */
-    int64_t at;
+    int level; /* of its block */
 } Kept;
 
 typedef struct Loop {
@@ -120,31 +118,15 @@ is_worth_keeping(const Loops *w, const Loop *l, const Step *s)
     return !is_in(l, s) && w->cost[s->number] >= COST_KEPT;
 }
 
-/* The level of block b at which o, somewhere in there, runs. */
-static int
-level_within(const Cut *k, const Block *b, const Loop *l)
-{
-    if (l->block == b)
-        return l->level;
-    const Op *o = l->block->owner;
-    while (o->block != b)
-        o = o->block->owner;
-    const Step *s = map_get(&k->step_of, o, 0);
-    return s->whole_level;
-}
-
 static void
-keep_slice(Loops *w, const Loop *l, Val *v, const Step *s)
+keep_slice(Loops *w, Val *v, const Step *s)
 {
-    Kept *y = map_get(&w->kept_of, v, 0);
-    int until = level_within(w->k, s->o->block, l);
-    if (!y) {
-        y = NEW(w->k->a, Kept);
-        *y = (Kept){.v = v, .block = s->o->block, .from = s->level};
-        PUSH(w->k->a, &w->kept, y);
-        map_put(&w->kept_of, v, 0, y);
-    }
-    y->until = MAX(y->until, until);
+    if (map_get(&w->kept_of, v, 0))
+        return;
+    Kept *y = NEW(w->k->a, Kept);
+    *y = (Kept){.v = v, .block = s->o->block, .level = s->level};
+    PUSH(w->k->a, &w->kept, y);
+    map_put(&w->kept_of, v, 0, y);
 }
 
 static bool
@@ -171,7 +153,7 @@ fill_from_end(Loops *w, Loop *l)
             if (!t || !t->is_cut || !chunk_takes_slice(k, s, j))
                 continue;
             if (is_worth_keeping(w, l, t))
-                keep_slice(w, l, arg(o, j), t);
+                keep_slice(w, arg(o, j), t);
             else
                 l->holds[t->number] = true;
         }
@@ -209,41 +191,10 @@ find_loops(Loops *w, Block *b)
     }
 }
 
-/* ---- bytes ------------------------------------------------------------------------------- */
-
 static const Type *
 local_type(const Cut *k, const Val *v)
 {
     return ty_local(k->c, chunk_type(k, v), 1 << k->log2);
-}
-
-static bool
-meet(const Kept *x, const Kept *y)
-{
-    return x->block != y->block || (x->from <= y->until && y->from <= x->until);
-}
-
-static int64_t
-end_of(const Cut *k, const Kept *y)
-{
-    return y->at + round_up(slices_bytes(local_type(k, y->v)), LOCAL_ALIGN);
-}
-
-/* The lowest bytes that no value has that lives then. */
-static void
-place_kept(Loops *w, Kept *y, int n)
-{
-    y->at = round_up(local_bytes(w->k->f), LOCAL_ALIGN);
-    for (bool moved = true; moved;) {
-        moved = false;
-        for (int i = 0; i < n; i++) {
-            const Kept *x = w->kept.at[i];
-            if (meet(x, y) && x->at < end_of(w->k, y) && y->at < end_of(w->k, x)) {
-                y->at = end_of(w->k, x);
-                moved = true;
-            }
-        }
-    }
 }
 
 /* ---- a loop's body ----------------------------------------------------------------------- */
@@ -254,12 +205,11 @@ scalar_i32(const Cut *k)
     return ty_scalar(k->c, E_I32);
 }
 
-/* i's bits where they stand in v's number of its slice. */
+/* i's bits where they stand in v's flat index. */
 static Val *
 own_slice(const Cut *k, Build *b, const Val *v, Val *i)
 {
     const Bits *bits = &k->bits[v->id];
-    int low = log2_of(chunk_type(k, v)->shape[0]);
     Val *sum = NULL;
     for (int n, at = 0; at < k->log2; at += n) {
         n = 1;
@@ -271,25 +221,49 @@ own_slice(const Cut *k, Build *b, const Val *v, Val *i)
         if (n < k->log2) {
             x = ir_bin(b, OP_SHR, x, ir_const_int(b, i->type, at));
             x = ir_bin(b, OP_AND, x, ir_const_int(b, i->type, (1 << n) - 1));
-            x = ir_bin(b, OP_MUL, x,
-                       ir_const_int(b, i->type, 1 << (bits->at[at] - low)));
         }
+        x = ir_bin(b, OP_MUL, x, ir_const_int(b, i->type, 1 << bits->at[at]));
         sum = sum ? ir_bin(b, OP_ADD, sum, x) : x;
     }
     return sum;
 }
 
-/* start, start + 1, .. of the slice that i numbers. */
+/* x counts from 0 up. The same with the bits of mask left out: from each gap on, a number is larger. */
+static Val *
+spread_out(Build *b, Val *x, int64_t mask)
+{
+    Val *sum = x;
+    for (int bit = 0, gaps = 0; mask >> bit; bit++) {
+        int n = 0;
+        while (mask >> (bit + n) & 1)
+            n++;
+        int kept = bit - gaps;
+        if (n && 1 << kept < x->type->shape[0]) {
+            Val *high = ir_bin(b, OP_SHR, x, ir_const_int(b, x->type, kept));
+            int64_t by = ((int64_t)1 << (bit + n)) - ((int64_t)1 << bit);
+            sum = ir_bin(b, OP_ADD, sum,
+                         ir_bin(b, OP_MUL, high, ir_const_int(b, x->type, by)));
+        }
+        bit += n, gaps += n;
+    }
+    return sum;
+}
+
+/* Of the slice that i numbers. */
 static Val *
 arange(const Cut *k, Build *b, const Op *o, Val *i)
 {
     const Type *t = chunk_type(k, result(o, 0));
-    int64_t start = ir_attr(o, ATTR_START), n = t->shape[0];
+    int64_t start = ir_attr(o, ATTR_START), mask = chunk_mask(k, result(o, 0));
     Val *v = ir_op1(b, OP_ARANGE, 0, NULL, t);
-    ir_set_attr(v->def, ATTR_START, start);
-    ir_set_attr(v->def, ATTR_END, start + n);
-    Val *own = own_slice(k, b, result(o, 0), i);
-    Val *first = ir_bin(b, OP_MUL, own, ir_const_int(b, i->type, n));
+    bool has_gaps = mask + (mask & -mask) != result(o, 0)->type->shape[0];
+    Val *first = own_slice(k, b, result(o, 0), i);
+    if (has_gaps && start)
+        first = ir_bin(b, OP_ADD, first, ir_const_int(b, i->type, start));
+    ir_set_attr(v->def, ATTR_START, has_gaps ? 0 : start);
+    ir_set_attr(v->def, ATTR_END, (has_gaps ? 0 : start) + t->shape[0]);
+    if (has_gaps)
+        v = spread_out(b, v, mask);
     return ir_bin(b, OP_ADD, v, ir_op1(b, OP_SPLAT, 1, &first, t));
 }
 
@@ -552,6 +526,10 @@ fill_loop(Loops *w, Loop *l)
             keep_slices(w, l, &b, s);
     }
     ir_op(&b, OP_YIELD, next.n, next.at, 0, NULL);
+    EACH_OP(o, b.block)
+        for (int i = 0; i < o->n_results; i++)
+            if (k->slack == SLACK_MOVES && has_many_registers(result(o, i)))
+                ir_set_attr(l->op, ATTR_SLICES, true);
 }
 
 /* Behind the loop its sums are reduced as the whole block was. */
@@ -577,10 +555,8 @@ build_loop(Loops *w, Loop *l, Build *b)
     Cut *k = w->k;
     for (int i = 0; i < w->kept.n; i++) {
         Kept *y = w->kept.at[i];
-        if (y->block != l->block || y->from != l->level)
-            continue;
-        y->local = ir_op1(b, OP_LOCAL_ALLOC, 0, NULL, local_type(k, y->v));
-        ir_set_attr(y->local->def, ATTR_AT, y->at);
+        if (y->block == l->block && y->level == l->level)
+            y->local = ir_op1(b, OP_LOCAL_ALLOC, 0, NULL, local_type(k, y->v));
     }
     open_loop(w, l, b);
     fill_loop(w, l);
@@ -646,8 +622,6 @@ chunk_loops(Cut *k)
 {
     Loops w = {.k = k, .kept_of.a = k->a, .cost = NEW_N(k->a, int, k->steps.n)};
     find_loops(&w, k->f->body);
-    for (int i = 0; i < w.kept.n; i++)
-        place_kept(&w, w.kept.at[i], i);
     build_block(&w, k->f->body);
     for (int i = k->steps.n; i-- > 0;)
         if (k->steps.at[i]->is_cut && !k->steps.at[i]->is_whole &&

@@ -134,10 +134,7 @@ settle(const Keep *k, Val *v)
 {
     if (!is_in_registers(v) || !k->is_root[v->id])
         return;
-    bool comes_by_chunks = v->def && v->def->op == OP_CONVERT &&
-                           convert_is_big(k->f, v->def);
-    v->is_kept = has_many_registers(v) || comes_by_chunks ||
-                 (k->is_asked[v->id] && v->type->layout->n[IN_REG]);
+    v->is_kept = is_big(k->f, v) || (k->is_asked[v->id] && v->type->layout->n[IN_REG]);
 }
 
 /* Is o done chunk by chunk, as far as its operands go, and its results? */
@@ -148,12 +145,10 @@ is_chunked(const Func *f, const Op *o, bool results)
     case OPS(OP_JOIN, OP_CAT, OPS_ACCESS, OP_GATHER, OP_INLINE_ASM, OP_INLINE_ASM_IO,
              OP_ASSERT, OP_PRINT):
         return true;
-    case OP_REDUCE: return !results || !f->log2_ctas;
     case OP_HISTOGRAM: return !results;
-    case OP_CONVERT: return convert_has_chunks(f->c, o);
-    case OPS(OPS_VALUES, OPS_INDEX, OP_SPLIT, OP_RESIZE, OP_KEEP, OPS_ELEM, OPS_TENSOR,
-             OP_SCAN, OP_DOT, OP_EXTERN, OP_EXTERN_IO, OPS_FLOW, OP_ASSUME, OP_DEBUG,
-             OPS_THREADS):
+    case OPS(OPS_VALUES, OPS_INDEX, OP_SPLIT, OP_RESIZE, OP_CONVERT, OP_KEEP, OPS_ELEM,
+             OPS_TENSOR, OP_REDUCE, OP_SCAN, OP_DOT, OP_EXTERN, OP_EXTERN_IO, OPS_FLOW,
+             OP_ASSUME, OP_DEBUG, OPS_THREADS):
         break;
     }
     return o->op == OP_LOCAL_STORE || is_by_register(f->c, o);
