@@ -43,15 +43,25 @@ n_accesses(const ConvWay *way, const Layout *to)
     return p->n_reps * p->n_stores + loads;
 }
 
-/* way with stmatrix at its start, if that is shorter; the end stays or becomes plain. */
+/* Fragments that are read as they lie beside others of the thread come in another order, and are moved about. */
+static bool
+is_shorter(const ConvWay *k, const ConvWay *way, const Layout *to)
+{
+    int n = n_accesses(k, to), least = n_accesses(way, to);
+    return n < least || (n == least && k->to.n && !way->to.n);
+}
+
+/* way with stmatrix at its start, if that is shorter; the end becomes ldmatrix, or plain. */
 static void
 try_stmatrix(Comp *c, ConvWay *way, const Layout *from, const Layout *to)
 {
     const ConvWay old = *way;
-    for (int i = 0; i < 4; i++) { /* trans or not; both ends or this one */
-        MatrixRows none = {0}, r = layout_matrix_rows(c, from, i & 1);
-        ConvWay k = {.from = r, .to = i & 2 ? none : old.to};
-        if (!r.n || (!old.to.n && !(i & 2)))
+    MatrixRows none = {0};
+    for (int i = 0; i < 6; i++) { /* trans or not, of both ends; or this one's */
+        MatrixRows r = layout_matrix_rows(c, from, i & 1),
+                   at_end = i < 4 ? layout_matrix_rows(c, to, i >> 1) : none;
+        ConvWay k = {.from = r, .to = at_end};
+        if (!r.n || (i < 4 && !at_end.n))
             continue;
         const Layout *end = k.to.n ? k.to.rows : to;
         const ConvPlan *p = k.plan = layout_plan(c, r.rows, end, 16);
@@ -59,7 +69,7 @@ try_stmatrix(Comp *c, ConvWay *way, const Layout *from, const Layout *to)
             p->n_reps <= old.plan->n_reps && p->load_ways <= old.plan->load_ways &&
             p->warp_local == old.plan->warp_local && layout_rows_fit(p, r.rows) &&
             (!k.to.n || (p->log2_load == 3 && layout_rows_fit(p, end))) &&
-            n_accesses(&k, to) < n_accesses(way, to))
+            is_shorter(&k, way, to))
             *way = k;
     }
 }

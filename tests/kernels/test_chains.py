@@ -1,4 +1,4 @@
-"""Chains of small products of tf32: what one gave is the next one's operand as it lies."""
+"""Chains of small products: what one gave is the next one's operand, of tf32 as it lies."""
 
 import numpy as np
 import pytest
@@ -118,3 +118,50 @@ def test_three_terms_are_summed_in_f32() -> None:
     c = series_kernel.compile("*fp32:16", "*fp32:16", target="cuda:sm_80", **options)
     sums, halves, products = 32 * 32 // 32, 2, 2
     assert c.asm["ptx"].count("abs.f32") == products * halves * sums  # is it finite?
+
+
+@tegula.jit
+def two_products_kernel(
+    q_ptr, k_ptr, v_ptr, o_ptr, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr
+):
+    m, n, d = tl.arange(0, M), tl.arange(0, N), tl.arange(0, D)
+    q = tl.load(q_ptr + m[:, None] * D + d[None, :])
+    k = tl.load(k_ptr + n[None, :] * D + d[:, None])
+    v = tl.load(v_ptr + n[:, None] * D + d[None, :])
+    s = tl.dot(q, k).to(tl.float16)
+    tl.store(o_ptr + m[:, None] * D + d[None, :], tl.dot(s, v))
+
+
+TWO = {"M": 16, "N": 64, "D": 128}
+
+
+@pytest.mark.parametrize("target", ["emu:sm_80", "emu:sm_90a"])
+@pytest.mark.parametrize("warps, n", [(1, 16), (2, 64), (4, 32), (8, 64), (8, 128)])
+def test_two_products(target: str, warps: int, n: int) -> None:
+    """Whole numbers, so that no order of a sum rounds another way."""
+    rng = np.random.default_rng(n + warps)
+    q, k, v = (
+        rng.integers(-2, 3, shape).astype(np.float16)
+        for shape in ((16, 128), (n, 128), (n, 128))
+    )
+    out = np.full((16, 128), np.nan, np.float32)
+    with tegula.knobs.runtime.scope():
+        tegula.knobs.runtime.target = target
+        two_products_kernel[(1,)](q, k, v, out, **TWO | {"N": n}, num_warps=warps)
+    q, k, v = (x.astype(np.float64) for x in (q, k, v))
+    assert np.array_equal(out, q @ k.T @ v)
+
+
+def compiled_two(target: str, warps: int, **sides: int) -> str:
+    c = two_products_kernel.compile(
+        *["*fp16:16"] * 3, "*fp32:16", **TWO | sides, target=target, num_warps=warps
+    )
+    return c.asm["ptx"]
+
+
+def test_fragments_go_by_matrices() -> None:
+    """Two warps have every second tile of eight columns, and each wants all of a row."""
+    ptx = compiled_two("cuda:sm_90a", 2)
+    between = ptx[ptx.index("mma.sync") : ptx.rindex("mma.sync")]
+    assert between.count("stmatrix") == 2 and "st.shared" not in between
+    assert "ld.shared" not in between
