@@ -121,6 +121,39 @@ def test_three_terms_are_summed_in_f32() -> None:
 
 
 @tegula.jit
+def inverse_kernel(x_ptr, y_ptr, N: tl.constexpr, TURNS: tl.constexpr):
+    r = tl.arange(0, N)
+    at = r[:, None] * N + r[None, :]
+    x = tl.load(x_ptr + at)
+    one = tl.where(r[:, None] == r[None, :], 1.0, 0.0)
+    y = one + x
+    for _ in tl.static_range(TURNS):
+        x = tl.dot(x, x, input_precision="tf32")
+        y = tl.dot(y, one + x, input_precision="tf32")
+    tl.store(y_ptr + at, y)
+
+
+@pytest.mark.parametrize("n, warps", [(16, 1), (32, 1), (32, 2), (32, 4)])
+def test_inverse(n: int, warps: int) -> None:
+    x, y, turns = signed_permutation(n), np.zeros((n, n), np.float32), 3
+    with tegula.knobs.runtime.scope():
+        tegula.knobs.runtime.target = "emu:sm_90a"
+        inverse_kernel[(1,)](x, y, N=n, TURNS=turns, num_warps=warps)
+    want = sum(np.linalg.matrix_power(x, i) for i in range(2 ** (turns + 1)))
+    assert np.array_equal(y, want)
+
+
+def test_what_is_added_to_moves_for_both_products() -> None:
+    """1 + x is computed of x where the other product's x has gone."""
+    options = {"N": 32, "TURNS": 3, "num_warps": 2}
+    c = inverse_kernel.compile("*fp32:16", "*fp32:16", target="cuda:sm_80", **options)
+    simt = c.asm["simt"]
+    behind = simt[simt.index("dot %") :]
+    right = [o for o in behind.splitlines() if "convert_layout" in o]
+    assert len(right) == options["TURNS"] + 1
+
+
+@tegula.jit
 def two_products_kernel(
     q_ptr, k_ptr, v_ptr, o_ptr, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr
 ):

@@ -292,6 +292,48 @@ is_made_where_wanted(Assign *s, const Val *v, const Layout *l)
     return v->def->op != OP_LOAD && is_of_copies(s, v, l, &budget, &is_any) && is_any;
 }
 
+/* Does a product want v in l? */
+static bool
+is_wanted_as_operand(Assign *s, const Val *v, const Layout *l)
+{
+    uint8_t shape[MAX_RANK];
+    for (const Use *u = v->uses; u; u = u->next) {
+        DotPlan p;
+        int i = (int)(u - u->user->args);
+        if (u->user->op != OP_DOT || i > 1)
+            continue;
+        dot_plan(s->f, u->user, &p);
+        if (!p.is_mma || p.is_wgmma || p.operand[i] != v->type->elem)
+            continue;
+        ty_log2_shape(v->type, shape);
+        if (l == (i ? layout_mma_b : layout_mma_a)(s->c, v->type->rank, shape, p.kw,
+                                                   p.log2_warps_m, p.log2_warps_n))
+            return true;
+    }
+    return false;
+}
+
+/* Is v, which nobody else reads, made of what is cheap and of one block that moves to l anyhow, for another product?
+ * Inverses of triangles multiply x by x and out by 1 + x. */
+static bool
+is_of_moved(Assign *s, const Val *v, const Layout *l)
+{
+    const Op *o = v->def;
+    const Val *moved = NULL;
+    if (!s->dot || !is_simple(o) || !ir_has_one_use(v) ||
+        wishes_weight(o) >= WISHES_CHEAP)
+        return false;
+    for (int i = 0; i < o->n_args; i++) {
+        const Val *x = wishing(s, arg(o, i));
+        if (!is_block(x) || wishes_any(s->wishes, x))
+            continue;
+        if (moved || !is_wanted_as_operand(s, x, l))
+            return false;
+        moved = x;
+    }
+    return moved != NULL;
+}
+
 /* Is it less work to do v's definition again in layout l than to move v? Where the
  * operand is smaller than the result, moving that is less. */
 static bool
@@ -309,7 +351,8 @@ is_remade(Assign *s, const Val *v, const Layout *l)
         return true;
     int spread_budget = WISHES_CHEAP, row_budget = ROW_BUDGET;
     return is_cheap_row(s, v, l, &row_budget) || wishes_is_spread(s->wishes, v) ||
-           is_of_broadcasts(s, v, l, &spread_budget) || is_made_where_wanted(s, v, l);
+           is_of_broadcasts(s, v, l, &spread_budget) || is_made_where_wanted(s, v, l) ||
+           is_of_moved(s, v, l);
 }
 
 static Val *
