@@ -608,7 +608,8 @@ def gathered_kernel(
 
 
 @pytest.mark.parametrize(
-    ("n", "D", "N", "stages"), [(75, 256, 32, 2), (150, 512, 64, 2), (280, 256, 64, 4)]
+    ("n", "D", "N", "stages"),
+    [(75, 256, 32, 1), (75, 256, 32, 2), (150, 512, 64, 2), (280, 256, 64, 4)],
 )
 def test_gathered_rows(device, rng, n, D, N, stages):
     """Rows' numbers go to other lanes by shuffles, over which reads of slots may wait
@@ -638,6 +639,22 @@ def test_slots_where_few_warps_fit(D, N, stages, slots):
     )
     assert (slots < stages) == ("into its own slot" in c.report)
     assert f"smem<{slots} x f16[{D}, {N}]>" in c.asm["simt"]
+
+
+def test_one_stage_is_one_slot():
+    """Threads read it; where warpgroups' products do, they would have to be waited for."""
+    signature = ["*fp16:16", "*fp16:16", "*i32:16", "*fp32:16", "i32"]
+    c = gathered_kernel.compile(
+        *signature, target="cuda:sm_90a", D=256, N=32, num_stages=1, num_warps=2
+    )
+    loop = c.asm["simt"].partition(" for ")[2].partition("yield")[0]
+    assert "smem<1 x f16[256, 32]>" in c.asm["simt"]
+    assert loop.index("= dot ") < loop.index("barrier", 400) < loop.index("async_copy")
+    c = cast_kernel.compile(
+        *["*fp16:16"] * 3, "i32:16", M=128, N=64, BLOCK_K=64, num_warps=4, num_stages=1,
+        target="cuda:sm_90a", hopper="2",
+    )  # fmt: skip
+    assert "wgmma" in c.asm["ptx"] and "cp.async" not in c.asm["ptx"]
 
 
 @triton.jit
