@@ -132,6 +132,39 @@ def test_a_few_registers_too_many_are_asked_back(
 
 
 @tegula.jit
+def latent(
+    q_ptr, keys_ptr, o_ptr, T, H: tl.constexpr, D: tl.constexpr, R: tl.constexpr,
+    N: tl.constexpr,
+):  # fmt: skip
+    """Keys have D + R columns, and the first D are the values."""
+    h, c, d, r = tl.arange(0, H), tl.arange(0, N), tl.arange(0, D), D + tl.arange(0, R)
+    rows = q_ptr + h[:, None] * (D + R)
+    q, q_turned = tl.load(rows + d[None, :]), tl.load(rows + r[None, :])
+    top = tl.full((H,), -float("inf"), tl.float32)
+    acc = tl.zeros((H, D), tl.float32)
+    for j in range(0, T, N):
+        columns = keys_ptr + (j + c)[None, :] * (D + R)
+        k = tl.load(columns + d[:, None])
+        s = tl.dot(q, k)
+        s += tl.dot(q_turned, tl.load(columns + r[:, None]))
+        new = tl.maximum(top, tl.max(s, 1))
+        p = tl.exp2(s - new[:, None])
+        acc = acc * tl.exp2(top - new)[:, None] + tl.dot(p.to(k.dtype), tl.trans(k))
+        top = new
+    tl.store(o_ptr + h[:, None] * D + d[None, :], acc)
+
+
+@pytest.mark.skipif(not PTXAS, reason="needs ptxas")
+def test_products_give_a_fifth_of_their_registers_for_a_block() -> None:
+    kernel = latent.compile(
+        "*bf16:16", "*bf16:16", "*fp32:16", "i32:16", H=16, D=512, R=64, N=64,
+        num_warps=8, num_stages=1, target="cuda:sm_90a",
+    )  # fmt: skip
+    assert kernel.n_regs <= 128 and kernel.n_spills == 0
+    assert "a few too many for 2 blocks" in kernel.report
+
+
+@tegula.jit
 def loss(x_ptr, label_ptr, y_ptr, N: tl.constexpr, BLOCK: tl.constexpr):
     row = tl.program_id(0).to(tl.int64)
     label = tl.load(label_ptr + row)
