@@ -118,14 +118,15 @@ is_picked_up(Assign *s, const Op *load, const Layout *l)
 {
     enum { FEW = 16 };
     const Op *owner = load->block->owner;
+    const Accesses *a = wishes_accesses(s->wishes);
     int n = 0;
     while (owner && owner->op == OP_IF)
         owner = owner->block->owner;
     for (const Op *o = load->block->first; o && owner; o = o->next)
-        if (o->op == OP_LOAD && wishes_is_scattered(s->wishes, o) &&
+        if (o->op == OP_LOAD && accesses_is_scattered(a, o) &&
             result(o, 0)->type->rank == 1)
             n += result(o, 0)->type->shape[0] == result(load, 0)->type->shape[0];
-    return n << l->n[IN_REG] > FEW && wishes_is_scattered(s->wishes, load);
+    return n << l->n[IN_REG] > FEW && accesses_is_scattered(a, load);
 }
 
 /* A row or column that is loaded and can be again in l, little arithmetic included: the lines are
@@ -277,7 +278,9 @@ copied_row(Assign *s, const Val *v, const Layout *l)
     bool is_row = s->dot && o && o->op == OP_LOAD && v->type->rank == 1 &&
                   ty_numel(v->type) * ty_bits(v->type) / 8 <= MAX_ROW &&
                   is_cheap_row(s, v, l, &budget);
-    return is_row && runs_ahead(s, o) ? wishes_of_copies(s->wishes, o) : NULL;
+    return is_row && runs_ahead(s, o)
+               ? accesses_copied_layout(wishes_accesses(s->wishes), o)
+               : NULL;
 }
 
 /* Threads of several warps may multiply an element, and each would compute it. */

@@ -1,5 +1,5 @@
-/* wish_layouts: the first look of assign_layouts: what layout would each value like? It is one file, as
- * the wishes of values, accesses and classes of accesses ask for each other.
+/* wish_layouts: the first look of assign_layouts: what layout would each value like? It is one file,
+ * as a value's wish is asked of its operands, its users and its loop.
  *
  * The rules stand at the top of assign_layouts.c; nothing is changed here. A value's wish
  * is found forward, from its operands; only cheap values carried by a loop look at what
@@ -19,15 +19,8 @@ enum {
     SPREAD_BUDGET = 48, /* ops looked at to see that a value is made of rows */
     SPREAD_SHRINK = 4,  /* by what a row must be smaller than what it is spread over */
     HINT_BUDGET = 64,
-    USES_BUDGET = 32,   /* of what a load feeds */
-    STRIDE_DEPTH = 16,  /* ops behind a pointer */
+    USES_BUDGET = 32,   /* of what a row feeds */
     MIN_STORE_RUN = 32, /* bytes: a sector of memory */
-    MOST_ALONG = 5,     /* log2 of the elements that a thread scans in a row */
-    MAX_VEC_BYTES = 16,
-    MAX_LOG2_BYTES = 4, /* of them */
-    LINE = 128,         /* bytes of memory that an access takes at a time */
-    SECTOR = 32,        /* of which it may take some */
-    WARP = 32,
 };
 
 static const Layout layouts_any; /* the wish of a cheap value */
@@ -43,76 +36,25 @@ struct Wishes {
     Func *f;
     Comp *c;
     FactTable *facts;
+    Accesses *accesses;
     int log2_warps;
-    bool has_dot;
     Wish *wish; /* by value id; values made later have none */
     int n_wish;
-    Map vec;       /* access class -> Width */
     Map op_layout; /* Op -> Layout of the operands it works on */
-    Map access;    /* Op (load, store, atomic) -> its coalesced Layout */
-    Map scattered; /* Op (no atomic) that takes one element at a time -> itself */
 };
 
 /* ---- layouts ------------------------------------------------------------------------- */
 
-/* Fastest first: `first`, then the others from the last to the first. */
-static void
-fill_order(int rank, int first, int *order)
-{
-    int n = 0;
-    order[n++] = first;
-    for (int d = rank - 1; d >= 0; d--)
-        if (d != first)
-            order[n++] = d;
-}
-
-/* 1 << log2_vec elements a thread along `fastest`, and as many as it may have along `along`, if that is not
- * -1; never so many that threads go idle. A warp has 1 << log2_line elements of a row, and more rows. */
-static const Layout *
-blocked_lines(Wishes *s, const Type *t, int fastest, int log2_vec, int along,
-              int log2_line)
-{
-    int per_thread[MAX_RANK], order[MAX_RANK];
-    uint8_t shape[MAX_RANK];
-    ty_log2_shape(t, shape);
-    int log2_each = log2_of(ty_numel(t)) - LANE_BITS - s->log2_warps;
-    log2_vec = MIN(log2_vec, MIN((int)shape[fastest], MAX(log2_each, 0)));
-    for (int d = 0; d < t->rank; d++)
-        per_thread[d] = d == fastest ? 1 << log2_vec : 1;
-    if (along >= 0)
-        per_thread[along] = 1 << MIN(MIN(MAX(log2_each, 0) - log2_vec, MOST_ALONG),
-                                     (int)shape[along]);
-    fill_order(t->rank, fastest, order);
-    return layout_dedup_regs(s->c,
-                             layout_blocked_lines(s->c, t->rank, shape, per_thread,
-                                                  s->log2_warps, order, log2_line));
-}
-
 static const Layout *
 blocked(Wishes *s, const Type *t, int fastest, int log2_vec)
 {
-    return blocked_lines(s, t, fastest, log2_vec, -1, MAX_BITS);
+    return layouts_blocked(s->c, s->log2_warps, t, fastest, log2_vec, -1, MAX_BITS);
 }
 
 const Layout *
 wishes_default(Wishes *s, const Type *t)
 {
     return blocked(s, t, t->rank - 1, 2);
-}
-
-const Layout *
-wishes_of_copies(Wishes *s, const Op *load)
-{
-    enum { MIN_COPY = 4 };
-    const Type *t = result(load, 0)->type;
-    uint8_t shape[MAX_RANK];
-    int bytes = elem_info[t->elem].bytes,
-        vec = facts_access_log2(s->facts, load, 0, MAX_VEC_BYTES);
-    if (t->rank != 1 || bytes << vec < MIN_COPY)
-        return NULL;
-    ty_log2_shape(t, shape);
-    return layout_dedup_regs(s->c, layout_blocked(s->c, 1, shape, (int[]){1 << vec},
-                                                  s->log2_warps, (int[]){0}));
 }
 
 /* A block that is read out of shared memory as it lies in its tensor. */
@@ -140,7 +82,7 @@ fma_acc_layout(Wishes *s, const Type *t)
     int along_m = MIN(MIN(left - along_n, 2), (int)shape[m]);
     per_thread[n] = 1 << along_n;
     per_thread[m] = 1 << along_m;
-    fill_order(t->rank, n, order);
+    layouts_order(t->rank, n, order);
     return layout_dedup_regs(s->c, layout_blocked(s->c, t->rank, shape, per_thread,
                                                   s->log2_warps, order));
 }
@@ -173,328 +115,6 @@ has_unit_bases(const Layout *l)
     return true;
 }
 
-/* Bytes that one access of a warp covers without a gap along dim. */
-static int
-run_bytes(const Layout *l, int dim, int elem_bytes)
-{
-    int bit[MAX_BITS], shift = layout_dim_shift(l, dim);
-    Col seen =
-        ((Col)1 << layout_run(l, dim, log2_of(MAX_VEC_BYTES / elem_bytes), bit)) - 1;
-    for (int i = 0; i < l->n[IN_LANE]; i++)
-        seen |= l->basis[IN_LANE][i] >> shift;
-    int run = 0;
-    while (run < l->log2_shape[dim] && seen >> run & 1)
-        run++;
-    return elem_bytes << run;
-}
-
-/* ---- accesses --------------------------------------------------------------------------- */
-
-static int
-pointee_bytes(const Type *ptr)
-{
-    return elem_info[ptr->elem].bytes;
-}
-
-typedef struct AccessClass {
-    int32_t rank, fastest, shape[MAX_RANK];
-    int32_t moves; /* bytes of an element that goes to a product or comes from one */
-} AccessClass;
-
-/* Does v go to products alone, and so through shared memory? */
-static bool
-is_for_dots(const Val *v, int *budget)
-{
-    for (const Use *u = v->uses; u; u = u->next) {
-        const Op *o = u->user;
-        bool is_operand = o->op == OP_DOT && u - o->args < 2;
-        if (--*budget < 0 || (!is_operand && ((o->op != OP_CAST && o->op != OP_TRANS) ||
-                                              !is_for_dots(result(o, 0), budget))))
-            return false;
-    }
-    return true;
-}
-
-static AccessClass
-class_of(Wishes *s, const Op *o)
-{
-    AccessClass k;
-    memset(&k, 0, sizeof k);
-    const Type *t = arg(o, 0)->type;
-    k.rank = t->rank;
-    k.fastest = facts_fastest_dim(s->facts, o);
-    memcpy(k.shape, t->shape, sizeof k.shape);
-    int budget = HINT_BUDGET;
-    bool moves = op_is_atomic(o)
-                     ? comes_from_dot(arg(o, 1), &budget)
-                     : o->op == OP_LOAD && is_for_dots(result(o, 0), &budget);
-    k.moves = moves ? pointee_bytes(t) : 0;
-    return k;
-}
-
-/* Bytes of an element of the operand that tensor cores read in shared memory, and threads compute from
- * v one by one; 0: there is none. */
-static int
-made_bytes(Wishes *s, const Val *v, int *budget)
-{
-    for (const Use *u = v->uses; u && --*budget >= 0; u = u->next) {
-        const Op *o = u->user;
-        DotPlan p = {0};
-        int i = (int)(u - o->args), bytes = 0;
-        if (o->op == OP_DOT && i < 2 && !hopper_dot(s->f, o, &p) &&
-            !(p.is_a_regs && !i))
-            return elem_info[v->type->elem].bytes;
-        if (op_has(o, OPF_ELEM) && op_has(o, OPF_PURE) && o->n_results == 1)
-            bytes = made_bytes(s, result(o, 0), budget);
-        if (bytes)
-            return bytes;
-    }
-    return 0;
-}
-
-/* What threads load in 16 bytes and store wider goes to lines of 128 bytes of a swizzled slot. Half of a
- * warp's threads would meet those of the other half in their banks, in the next column of lines, where a warp
- * does not go on in the next row. int8 to bf16, 64x256: 256 accesses of a warp for 512. */
-static int
-line_of(Wishes *s, const Op *o)
-{
-    int budget = USES_BUDGET;
-    bool is_byte = o->op == OP_LOAD && pointee_bytes(arg(o, 0)->type) == 1;
-    int bytes = is_byte ? made_bytes(s, result(o, 0), &budget) : 0;
-    return bytes > 1 ? log2_of(LINE / bytes) : MAX_BITS;
-}
-
-/* Elements a thread has in a row, for all accesses of a class: 1 << log2. */
-typedef struct Width {
-    int widest; /* log2 of the widest vector */
-    int along; /* 1 + the dim, other than the fastest, of which a thread scans elements in a row; 0: none */
-    int loaded; /* 1 + log2 of the widest vector that is loaded; 0: none is */
-    int stored; /* 1 + log2 of the narrowest that is stored; 0: none is */
-    bool is_masked;
-    bool has_gaps; /* an access takes every second element, or fewer */
-    int in_sector; /* 1 + log2 of the elements of a sector, where neighbours come one by one; 0: none do */
-    VEC(const Op *) accesses;
-    /* of a multiprocessor, for so many elements, by log2 */
-    int64_t steps[MAX_LOG2_BYTES + 1];
-} Width;
-
-/* The constant by which v grows from each element to the next along dim, in aligned runs of
- * 1 << MAX_LOG2_BYTES of them; false: there is none, or it is not plain to see. */
-static bool
-stride_in_runs(FactTable *t, const Val *v, int dim, int depth, int64_t *c)
-{
-    enum { RUN = MAX_LOG2_BYTES };
-    const Op *o = v->def;
-    int64_t x, y;
-    if (!v->type->rank || facts_constancy(t, v, dim, RUN) >= RUN)
-        return *c = 0, true;
-    if (facts_contiguity(t, v, dim, RUN) >= RUN)
-        return *c = 1, true;
-    if (!o || !depth-- || !op_has(o, OPF_PURE))
-        return false;
-    if (o->op == OP_BROADCAST || o->op == OP_CAST)
-        return stride_in_runs(t, arg(o, 0), dim, depth, c);
-    if (o->op == OP_MUL && ir_const_as_int(arg(o, 1), &y) && llabs(y) <= LINE) {
-        bool is_known = stride_in_runs(t, arg(o, 0), dim, depth, &x) &&
-                        llabs(x) <= LINE;
-        *c = is_known ? x * y : 0;
-        return is_known;
-    }
-    if ((o->op != OP_ADD && o->op != OP_SUB && o->op != OP_ADDPTR) ||
-        !stride_in_runs(t, arg(o, 0), dim, depth, &x) ||
-        !stride_in_runs(t, arg(o, 1), dim, depth, &y))
-        return false;
-    *c = o->op == OP_SUB ? x - y : x + y;
-    return true;
-}
-
-/* Is v's stride along dim a number that is not known? It may be 2, as where tensors are stacked; where it
- * is large, it is as large for narrow accesses. */
-static bool
-has_some_stride(const Val *v, int dim)
-{
-    int distance = v->type->rank ? facts_distance(NULL, v, dim) : 0;
-    return distance > 0 && distance < SCATTERED;
-}
-
-/* An access of a warp costs as many steps as it touches lines of memory. Elements that a thread
- * has in a row come by one access where they lie side by side. Where they lie apart they come one by one, and
- * each access touches as many lines as a vector would; so do those of an atomic that adds fewer at a time. */
-static void
-count_lines(Wishes *s, const Op *o, int fastest, int vec, Width *w)
-{
-    int64_t gap = 1, c;
-    if (!vec && stride_in_runs(s->facts, arg(o, 0), fastest, STRIDE_DEPTH, &c)) {
-        gap = MIN(MAX(llabs(c), 1), LINE);
-        int most = 1 + log2_of(SECTOR / pointee_bytes(arg(o, 0)->type));
-        if (c == 1)
-            w->in_sector = w->in_sector ? MIN(w->in_sector, most) : most;
-    } else if (!vec && !op_is_atomic(o))
-        gap = has_some_stride(arg(o, 0), fastest) ? 2 : 1;
-    else if (!vec && op_is_atomic(o)) /* at any addresses, in any layout */
-        return;
-    w->has_gaps |= gap > 1 || op_is_atomic(o);
-    for (int v = 0; v <= MAX_LOG2_BYTES; v++) {
-        int64_t bytes = (gap * WARP << v) * pointee_bytes(arg(o, 0)->type),
-                lines = MIN(MAX(bytes / LINE, 1), WARP);
-        w->steps[v] += lines << (MAX_LOG2_BYTES - MIN(v, vec));
-    }
-}
-
-/* Quotients and remainders of places are the same, or count, over runs of elements, so a thread computes one for all that it
- * has in a row. The fewer these are, the more quotients there are. An im2col with stride 2 by 1024 elements and 4 warps on
- * an H100 takes 66 us with one element in a row, which touches the fewest lines, and 31 with four. */
-static void
-count_quotients(Wishes *s, const Val *v, int dim, Map *seen, Width *w)
-{
-    enum { STEPS = 6, BY_CONSTANT = 2, MOST_SEEN = 256 }; /* a step: 4 instructions */
-    const Op *o = v->def;
-    int64_t n;
-    if (!o || !is_block(v) || !op_has(o, OPF_ELEM) || !op_has(o, OPF_PURE) ||
-        seen->n > MOST_SEEN || map_get(seen, v, 0))
-        return;
-    map_put(seen, v, 0, (void *)v);
-    if ((o->op == OP_DIV || o->op == OP_REM) && !elem_is_float(v->type->elem)) {
-        int run = o->op == OP_DIV ? facts_constancy(s->facts, v, dim, MAX_LOG2_BYTES)
-                                  : facts_contiguity(s->facts, v, dim, MAX_LOG2_BYTES),
-            steps = ir_const_as_int(arg(o, 1), &n) ? BY_CONSTANT : STEPS;
-        for (int k = 0; k <= MAX_LOG2_BYTES; k++)
-            w->steps[k] += steps << (MAX_LOG2_BYTES - MIN(k, run));
-    }
-    for (int i = 0; i < o->n_args; i++)
-        count_quotients(s, arg(o, i), dim, seen, w);
-}
-
-/* log2 of the elements that an atomic may take at a time. */
-static int
-atomic_width(Wishes *s, const Op *o, int fastest)
-{
-    const Type *t = result(o, 0)->type;
-    int bytes = elem_info[t->elem].bytes, most = bytes;
-    if (o->op == OP_ATOMIC_RMW && ir_attr(o, ATTR_RMW) == RMW_ADD &&
-        elem_is_float(t->elem) && bytes <= 4)
-        most = s->c->opt.target.sm >= 90 ? MAX_VEC_BYTES : MAX(bytes, 4);
-    return facts_access_log2(s->facts, o, fastest, most);
-}
-
-/* The least width, as log2, for which a store leaves no gaps in what a thread loads in a row: those are half sectors of
- * memory. float8 that becomes bf16, 128x128 by 8 warps on an H100, takes 53 us by 16 elements and 36 by 8. A mask of
- * each few elements of a long row is a predicate, of which a thread has seven; MAX_BITS: there is no such width. */
-static int
-stored_whole(const Wishes *s, const Type *t, const Width *w)
-{
-    enum { MOST_MASKS = 3 }; /* log2 */
-    int each = log2_of(ty_numel(t)) - LANE_BITS - s->log2_warps;
-    if (s->has_dot || !w->stored || w->stored >= w->loaded)
-        return MAX_BITS;
-    return MAX(w->stored - 1, w->is_masked && t->rank == 1 ? each - MOST_MASKS : 0);
-}
-
-/* The widest, or less where that leaves gaps. Where threads take neighbours one by one they have no more of them
- * than lie in a sector, which is then read once: what a mask of bytes picks of f32, 2048 by 4 warps on an H100, takes
- * 87 us by 16 elements and 51 by 8 (Triton 65). */
-static int
-best_width(Wishes *s, const Type *t, int fastest, Width *w)
-{
-    int best = w->in_sector ? MIN(w->widest, w->in_sector - 1) : w->widest,
-        least = w->has_gaps ? 0 : stored_whole(s, t, w);
-    if (least >= best)
-        return best;
-    Map seen = {.a = s->c->arena};
-    for (; w->accesses.n; w->accesses.n--) {
-        const Op *o = w->accesses.at[w->accesses.n - 1];
-        count_quotients(s, arg(o, 0), fastest, &seen, w);
-        if (op_mask(o))
-            count_quotients(s, op_mask(o), fastest, &seen, w);
-    }
-    for (int v = best; v >= least; v--)
-        if (w->steps[v] < w->steps[best])
-            best = v;
-    return best;
-}
-
-/* 1 + the dim along which what is computed of v, one by one, is scanned; 0: none. */
-static int
-scanned_dim(const Val *v, int *budget)
-{
-    int dim = 0;
-    for (const Use *u = v->uses; u && !dim && --*budget >= 0; u = u->next) {
-        const Op *o = u->user;
-        if (o->op == OP_SCAN)
-            dim = 1 + (int)ir_attr(o, ATTR_AXIS);
-        else if (op_has(o, OPF_ELEM) && op_has(o, OPF_PURE) && o->n_results == 1)
-            dim = scanned_dim(result(o, 0), budget);
-    }
-    return dim;
-}
-
-/* Threads that have the next elements of a dim in a row scan them alone, and tell others of their sums only. Where
- * rows are lines of memory of their own, it is the same to memory which of them a thread takes. Cumulative sums of
- * 64x64 by 2 warps: 16 shuffles a thread, and 128 where each has every eighth row. */
-static int
-scanned_rows(const Op *load, int fastest)
-{
-    int budget = USES_BUDGET, dim = 0;
-    const Type *t = arg(load, 0)->type;
-    if (load->op == OP_LOAD && t->shape[fastest] * pointee_bytes(t) >= LINE / 2)
-        dim = scanned_dim(result(load, 0), &budget);
-    return dim == 1 + fastest ? 0 : dim;
-}
-
-/* Both walks over the accesses: how wide each class is, then the layouts. */
-static void
-scan_accesses(Wishes *s, const Block *b, bool assign)
-{
-    EACH_OP_INSIDE_OUT(o, b) {
-        if (!op_has_pointers(o) || !is_block(arg(o, 0)))
-            continue;
-        AccessClass k = class_of(s, o);
-        Width *w = map_get(&s->vec, &k, sizeof k);
-        if (!w) {
-            w = NEW(s->c->arena, Width);
-            map_put(&s->vec, &k, sizeof k, w);
-        }
-        if (assign) {
-            map_put(&s->access, o, 0,
-                    (void *)blocked_lines(s, arg(o, 0)->type, k.fastest,
-                                          best_width(s, arg(o, 0)->type, k.fastest, w),
-                                          w->along - 1, line_of(s, o)));
-            continue;
-        }
-        PUSH(s->c->arena, &w->accesses, o);
-        if (!op_is_atomic(o)) {
-            MaskEdges e;
-            int vec = facts_ragged_log2(s->facts, o, k.fastest, MAX_VEC_BYTES, &e);
-            if (!vec)
-                map_put(&s->scattered, o, 0, o);
-            w->widest = MAX(w->widest, vec);
-            if (o->op == OP_STORE && vec)
-                w->stored = w->stored ? MIN(w->stored, vec + 1) : vec + 1;
-            else if (o->op == OP_LOAD && vec)
-                w->loaded = MAX(w->loaded, vec + 1);
-            w->is_masked |= op_mask(o) != NULL;
-            w->along = MAX(w->along, scanned_rows(o, k.fastest));
-            count_lines(s, o, k.fastest, vec, w);
-        } else {
-            int vec = atomic_width(s, o, k.fastest);
-            w->widest = MAX(w->widest, vec);
-            count_lines(s, o, k.fastest, vec, w);
-        }
-    }
-}
-
-static const Layout *
-access_layout(Wishes *s, const Op *o)
-{
-    return map_get(&s->access, o, 0);
-}
-
-bool
-wishes_is_scattered(const Wishes *s, const Op *o)
-{
-    return map_get(&s->scattered, o, 0);
-}
-
 /* ---- first look: wishes ------------------------------------------------------------------- */
 
 static Wish *
@@ -502,6 +122,12 @@ wish(Wishes *s, const Val *v)
 {
     assert(v->id < s->n_wish);
     return &s->wish[v->id];
+}
+
+const Accesses *
+wishes_accesses(const Wishes *s)
+{
+    return s->accesses;
 }
 
 bool
@@ -598,7 +224,7 @@ row_layout(Wishes *s, const Op *load)
     enum { FEW = 2 }; /* log2 */
     int budget = USES_BUDGET;
     const Layout *l = load->op == OP_LOAD && result(load, 0)->type->rank == 1 &&
-                              wishes_is_scattered(s, load)
+                              accesses_is_scattered(s->accesses, load)
                           ? beside_product(s, result(load, 0), &budget)
                           : NULL;
     return l && l->n[IN_REG] <= FEW ? l : NULL;
@@ -613,7 +239,7 @@ hint_of_use(Wishes *s, const Use *u, int *budget)
     int i = (int)(u - o->args);
     if (op_has_pointers(o)) {
         const Layout *row = i ? NULL : row_layout(s, o);
-        return row ? row : access_layout(s, o);
+        return row ? row : accesses_layout(s->accesses, o);
     }
     if (op_has(o, OPF_ELEM))
         return hint_of(s, o->results[0], budget);
@@ -821,8 +447,8 @@ broadcasts_scan_layout(Wishes *s, const Op *o)
     int axis = (int)ir_attr(o, ATTR_AXIS), last = t->rank - 1;
     if (t->rank < 2 || s->f->log2_ctas || (w && !w->gives_way))
         return NULL;
-    const Layout *l = blocked_lines(s, t, axis == last ? last - 1 : last, 0, axis,
-                                    MAX_BITS);
+    const Layout *l = layouts_blocked(
+        s->c, s->log2_warps, t, axis == last ? last - 1 : last, 0, axis, MAX_BITS);
     for (int i = 0; i < o->n_args; i++)
         if (wish(s, arg(o, i))->gives_way)
             set_wish(s, arg(o, i), l, true);
@@ -871,19 +497,21 @@ static bool
 is_row_address(Wishes *s, const Op *o)
 {
     const Wish *p = wish(s, arg(o, 0));
-    int dim = facts_fastest_dim(s->facts, o), bytes = pointee_bytes(arg(o, 0)->type);
+    int dim = facts_fastest_dim(s->facts, o),
+        bytes = elem_info[arg(o, 0)->type->elem].bytes;
     return p->layout != &layouts_any && wishes_is_spread(s, arg(o, 0)) &&
-           run_bytes(p->layout, dim, bytes) <
-               run_bytes(access_layout(s, o), dim, bytes);
+           accesses_run_bytes(p->layout, dim, bytes) <
+               accesses_run_bytes(accesses_layout(s->accesses, o), dim, bytes);
 }
 
 static const Layout *
 load_wish(Wishes *s, const Op *o)
 {
     const Wish *p = wish(s, arg(o, 0));
-    if (p->layout != &layouts_any && wishes_is_scattered(s, o) && !is_row_address(s, o))
+    if (p->layout != &layouts_any && accesses_is_scattered(s->accesses, o) &&
+        !is_row_address(s, o))
         return p->layout; /* moving pointers costs more than it gives */
-    return access_layout(s, o);
+    return accesses_layout(s->accesses, o);
 }
 
 /* As the operands lie, unless several elements go at a time and a warp's access would cover less than a line in
@@ -893,14 +521,15 @@ static const Layout *
 atomic_wish(Wishes *s, const Op *o)
 {
     const Wish *w = first_wish(s, o, 0);
-    const Layout *best = access_layout(s, o);
-    int dim = facts_fastest_dim(s->facts, o), bytes = pointee_bytes(arg(o, 0)->type);
+    const Layout *best = accesses_layout(s->accesses, o);
+    int dim = facts_fastest_dim(s->facts, o),
+        bytes = elem_info[arg(o, 0)->type->elem].bytes;
     if (!w)
         return best;
-    if (result(o, 0)->uses || !atomic_width(s, o, dim))
+    if (result(o, 0)->uses || !accesses_atomic_width(s->accesses, o, dim))
         return w->layout;
-    int run = run_bytes(w->layout, dim, bytes);
-    return run < LINE && run < run_bytes(best, dim, bytes) ? best : w->layout;
+    int run = accesses_run_bytes(w->layout, dim, bytes);
+    return run < LINE && run < accesses_run_bytes(best, dim, bytes) ? best : w->layout;
 }
 
 /* Where scattered pointers lie, or the data, unless that gives way, or a warp's access would then cover less
@@ -910,7 +539,7 @@ static const Layout *
 store_layout(Wishes *s, const Op *o)
 {
     const Wish *p = wish(s, arg(o, 0));
-    const Layout *best = access_layout(s, o);
+    const Layout *best = accesses_layout(s->accesses, o);
     if (p->layout != &layouts_any && !is_row_address(s, o))
         return p->layout;
     if (op_mask_at(o) < 2) /* no data */
@@ -918,9 +547,10 @@ store_layout(Wishes *s, const Op *o)
     const Wish *v = wish(s, arg(o, 1));
     if (v->layout == &layouts_any || v->gives_way)
         return best;
-    int dim = facts_fastest_dim(s->facts, o), bytes = pointee_bytes(arg(o, 0)->type);
-    int run = run_bytes(v->layout, dim, bytes);
-    if (run >= MIN_STORE_RUN || run >= run_bytes(best, dim, bytes))
+    int dim = facts_fastest_dim(s->facts, o),
+        bytes = elem_info[arg(o, 0)->type->elem].bytes;
+    int run = accesses_run_bytes(v->layout, dim, bytes);
+    if (run >= MIN_STORE_RUN || run >= accesses_run_bytes(best, dim, bytes))
         return v->layout;
     return best;
 }
@@ -1174,14 +804,11 @@ wishes_new(Func *f)
     s->f = f;
     s->c = f->c;
     s->facts = facts_new(f);
+    s->accesses = accesses_new(f, s->facts);
     s->log2_warps = log2_of(f->team_warps) + f->log2_ctas;
-    EACH_OP(o, f->body)
-        s->has_dot |= o->op == OP_DOT;
     s->n_wish = f->n_vals;
     s->wish = NEW_N(a, Wish, f->n_vals);
-    s->vec.a = s->op_layout.a = s->access.a = s->scattered.a = a;
-    scan_accesses(s, f->body, false);
-    scan_accesses(s, f->body, true);
+    s->op_layout.a = a;
     look_at(s, f->body);
     return s;
 }
