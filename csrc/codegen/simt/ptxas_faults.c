@@ -155,12 +155,54 @@ hide_constants(Avoid *a, Lv mma, bool only_negative)
     }
 }
 
+/* Does v come out of shared memory as it is, so that ptxas knows no bit of it? */
+static bool
+is_from_shared(Lv v)
+{
+    enum { SHARED = 3 };
+    size_t n;
+    if (LLVMIsALoadInst(v))
+        return LLVMGetPointerAddressSpace(LLVMTypeOf(LLVMGetOperand(v, 0))) == SHARED;
+    if (LLVMIsAExtractValueInst(v))
+        v = LLVMGetOperand(v, 0);
+    if (!LLVMIsACallInst(v) || !LLVMIsAInlineAsm(LLVMGetCalledValue(v)))
+        return false;
+    return !strncmp(LLVMGetInlineAsmAsmString(LLVMGetCalledValue(v), &n), "ldmatrix.", 9);
+}
+
+/* Words that a mask may take off: ptxas follows the 0 of a load whose predicate is false through selections and
+ * shuffles. What uses v uses it joined with a 0 that ptxas does not know. */
+static void
+hide_words(Avoid *a, Lv mma)
+{
+    static const char JOIN[] = "or.b32 $0, $1, $2;";
+    Ll *l = a->l;
+    unsigned n = LLVMGetNumArgOperands(mma);
+    for (unsigned i = 0; i < n; i++) {
+        Lv v = LLVMGetOperand(mma, i), next;
+        size_t length;
+        if (LLVMTypeOf(v) != l->i32 || !LLVMIsAInstruction(v) || is_from_shared(v) ||
+            (LLVMIsACallInst(v) && LLVMIsAInlineAsm(LLVMGetCalledValue(v)) &&
+             !strcmp(LLVMGetInlineAsmAsmString(LLVMGetCalledValue(v), &length), JOIN)))
+            continue;
+        Lv zero = hidden(a, LLVMConstNull(l->i32));
+        for (next = LLVMGetNextInstruction(v); LLVMIsAPHINode(next);)
+            next = LLVMGetNextInstruction(next);
+        LLVMPositionBuilderBefore(l->b, next);
+        Lv joined = ll_asm(l, l->i32, JOIN, "=r,r,r", (Lv[]){v, zero}, 2, false);
+        LLVMReplaceAllUsesWith(v, joined);
+        LLVMSetOperand(joined, 0, v);
+    }
+}
+
 static void
 hide_operands(Avoid *a, Lv call, Lv called)
 {
     if (has_fault(a->l, FAULT_FLOAT8_CONSTANTS) &&
-        is_mma_of(called, ".e4m3.", ".e5m2."))
+        is_mma_of(called, ".e4m3.", ".e5m2.")) {
         hide_constants(a, call, false);
+        hide_words(a, call);
+    }
     if (is_mma_of(called, ".f16.f16.", ".bf16.bf16."))
         hide_constants(a, call, true);
 }
