@@ -497,7 +497,6 @@ bool axis_by_first(const Axis *k, const AxisSlots *t);
 /* Each result is combined by one thread: all alike would do too much work. */
 bool axis_is_dealt(const Axis *k, const AxisSlots *t);
 
-
 /* ---- convert.c ------------------------------------------------------------------------------- */
 typedef struct ConvWay {
     const ConvPlan *plan; /* between the rows where there are such */

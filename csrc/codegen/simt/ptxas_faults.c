@@ -167,7 +167,8 @@ is_from_shared(Lv v)
         v = LLVMGetOperand(v, 0);
     if (!LLVMIsACallInst(v) || !LLVMIsAInlineAsm(LLVMGetCalledValue(v)))
         return false;
-    return !strncmp(LLVMGetInlineAsmAsmString(LLVMGetCalledValue(v), &n), "ldmatrix.", 9);
+    return !strncmp(LLVMGetInlineAsmAsmString(LLVMGetCalledValue(v), &n), "ldmatrix.",
+                    9);
 }
 
 /* Words that a mask may take off: ptxas follows the 0 of a load whose predicate is false through selections and
