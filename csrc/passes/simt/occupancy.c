@@ -144,11 +144,12 @@ has_waiting_load(const Func *f)
     return false;
 }
 
-/* words: with which nothing spills. */
+/* words: with which nothing spills; 0 where threads hold nothing, as where copies feed products and store. */
 static int64_t
 most_blocks(const Chip *chip, int64_t threads, int64_t words)
 {
-    return MIN(chip_blocks_by_registers((int)threads, words), chip->threads / threads);
+    return MIN(chip_blocks_by_registers((int)threads, MAX(words, 1)),
+               chip->threads / threads);
 }
 
 /* Does o take all of a block at once? */
