@@ -715,8 +715,10 @@ keep_in_one_slot(Pipe *p)
 {
     int n = 0;
     for (int i = 0; i < p->n_streams; i++)
-        if (!p->stream[i].is_optional && may_be_late(&p->stream[i]))
-            p->stream[n++] = p->stream[i], p->stream[n - 1].is_late = true;
+        if (!p->stream[i].is_optional && may_be_late(&p->stream[i])) {
+            p->stream[n] = p->stream[i];
+            p->stream[n++].is_late = true;
+        }
     p->n_streams = n;
     p->copies_at = COPIES_LAST;
     find_slice(p);
