@@ -118,3 +118,23 @@ def test_words_of_masked_loads_are_joined() -> None:
     operands = re.findall(r"mma\.sync\S* {.*?}, {(.*?)}, {(.*?)}", ptx)
     words = {w for pair in operands for w in ", ".join(pair).split(", ")}
     assert words and words <= set(re.findall(r"or\.b32 (%r\d+),", ptx))
+
+
+@tegula.jit
+def by_zeros(a_ptr, c_ptr, KIND: tl.constexpr):
+    m, k, n = tl.arange(0, 16), tl.arange(0, 64), tl.arange(0, 32)
+    a = tl.load(a_ptr + m[:, None] * 64 + k[None, :])
+    b = tl.zeros([64, 32], tl.uint8)
+    c = tl.dot(a.to(KIND, bitcast=True), b.to(KIND, bitcast=True))
+    tl.store(c_ptr + m[:, None] * 32 + n[None, :], c)
+
+
+@pytest.mark.parametrize("chip", ("sm_89", "sm_120a"))
+def test_what_hides_a_zero_is_not_joined(chip: str) -> None:
+    """It would be joined with itself, which LLVM does not survive."""
+    ptx = by_zeros.compile(
+        "*u8:16", "*fp32:16", target=f"cuda:{chip}", KIND=tl.float8e4nv, num_warps=1
+    ).asm["ptx"]
+    zeros = set(re.findall(r"or\.b32 (%r\d+), s,", ptx))
+    assert zeros and "mma.sync" in ptx
+    assert not zeros & set(re.findall(r"or\.b32 %r\d+, (%r\d+),", ptx))

@@ -201,8 +201,8 @@ hide_operands(Avoid *a, Lv call, Lv called)
 {
     if (has_fault(a->l, FAULT_FLOAT8_CONSTANTS) &&
         is_mma_of(called, ".e4m3.", ".e5m2.")) {
+        hide_words(a, call); /* first, or it would join what hides a constant */
         hide_constants(a, call, false);
-        hide_words(a, call);
     }
     if (is_mma_of(called, ".f16.f16.", ".bf16.bf16."))
         hide_constants(a, call, true);
