@@ -513,6 +513,8 @@ instead_of(PyObject *x)
         return ". numpy.asarray() makes an array of its memory, without a copy";
     if (immutable_library(Py_TYPE(x)))
         return ". A kernel runs on arrays that exist: launch it outside of jit";
+    if (PyObject_HasAttrString(x, "__dict__"))
+        return ". Pass its numbers and tensors one by one, or in a NamedTuple";
     return "";
 }
 

@@ -133,6 +133,8 @@ class Autotuner(KernelInterface):
         written for it, and runs because we stand in its place, is only warned of."""
         if isinstance(key, str):
             raise TypeError(f"@autotune: key is a list of names: key=[{key!r}]")
+        if key is None:
+            raise TypeError("@autotune: key is a list of names; key=[] tunes once")
         for name in key:
             if name not in self.arg_names:
                 what = checks.no_parameter(name, self.base_fn, self.arg_names)

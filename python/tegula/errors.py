@@ -370,6 +370,11 @@ def emulator_error(
     where = f" in {function}()" if function and function != kernel else ""
     who = f", thread {thread}" if thread >= 0 else ""
     lines.append(f"  program {program_id}{who} of {kernel}(){where}")
+    if cls is OutOfBoundsError and " of element " in message:
+        lines.append(
+            "  help: leave out what lies outside: mask=i < n, where i is added to the "
+            "pointer"
+        )
     return cls("\n".join(lines), message, filename, lineno, offset, program_id, thread)
 
 

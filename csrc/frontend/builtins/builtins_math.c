@@ -203,9 +203,12 @@ nan_wins(Fe *f, Value v)
         return false;
     PyObject *o = v_to_py(f, v, "propagate_nan");
     PyObject *cls = fe_own(f, PyObject_GetAttrString(f->core, "PropagateNan"));
-    if (!fe_is_instance(f, o, cls))
+    if (!fe_is_instance(f, o, cls)) {
+        if (PyLong_Check(o) || PyFloat_Check(o))
+            err_help(f->c, "two values at a time: tl.minimum(tl.minimum(a, b), c)");
         fail(f, VALUE, "propagate_nan must be tl.PropagateNan.NONE or .ALL, not %s",
              v_short(f, v));
+    }
     PyObject *all = fe_own(f, PyObject_GetAttrString(cls, "ALL"));
     return o == all;
 }

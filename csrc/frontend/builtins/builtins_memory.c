@@ -103,6 +103,9 @@ mask_of(Fe *f, Value v, const Val *p, const char *what)
         else if (m->type->rank && !p->type->rank && elem_is_int(m->type->elem))
             err_help(f->c, "offsets are added to the pointer: p + %s",
                      text ? text : "offsets");
+        else if (!strcmp(what, "the mask of store") && elem_is_float(m->type->elem))
+            err_help(f->c, "the value comes second: tl.store(p + offsets, %s)",
+                     text ? text : "value");
         else
             err_help(f->c,
                      text && strchr(text, ' ') ? "compare: (%s) != 0"

@@ -243,6 +243,8 @@ refuse_global(Fe *f, const Node *n, PyObject *o, bool is_cell)
                      n->name);
     } else if (PyCallable_Check(o))
         fe_help_function(f, o);
+    else if (!strncmp(what, "dtype(", 6) || !strncmp(what, "torch.", 6))
+        fe_help_dtype(f, o);
     else if (is_one_number(f, o))
         err_help(f->c, "write %s = tl.constexpr(%s.item()), or pass it as an argument",
                  n->name, n->name);

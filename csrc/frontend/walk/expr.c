@@ -49,8 +49,14 @@ expr_BoolOp(Fe *f, Node *n)
     fe_at(f, n);
     if (!n_vals)
         return last;
-    if (last.kind == V_OBJ && fe_truth(f, last, "") != is_and)
+    if (last.kind == V_OBJ && fe_truth(f, last, "") != is_and) {
+        if (!is_and && !PyBool_Check(last.obj))
+            fe_warn(f, PyExc_UserWarning,
+                    "'or' of a run-time value and %s gives True, and none of the two: "
+                    "tl.where(x != 0, x, %s) chooses one",
+                    v_short(f, last), v_short(f, last));
         return v_bool(!is_and);
+    }
     Val *r = vals[n_vals - 1];
     for (int i = 0; i < n_vals; i++)
         if (vals[i]->type->rank)
@@ -350,8 +356,13 @@ comprehend(Fe *f, Node *n, int k, Listed *out)
         fe_assign(f, g->b, t->at[i]);
         bool keep = true;
         for (int j = 0; keep && j < g->n_list; j++) {
-            Value c = fe_expr(f, g->list[j]);
+            Value c = fe_read(f, fe_expr(f, g->list[j]));
             fe_at(f, g->list[j]);
+            if (c.kind == V_TENSOR)
+                err_help(f->c,
+                         "how many elements there are is known when the kernel is "
+                         "compiled: keep all, and let tl.where(.., x, 0) or mask= "
+                         "leave some out");
             keep = fe_truth(f, c, "the filter of a list comprehension");
         }
         if (keep)

@@ -223,7 +223,8 @@ inline_in(Fe *f, FeFunction *fn, const Closure *k, int n, const Value *args, int
             same += up->tree == t;
         if (same > 1) {
             err_help(f->c, "every call is inlined: a function may call itself where "
-                           "constants decide when that ends");
+                           "constants decide when that ends, and where a number "
+                           "of the launch decides, write a loop");
             err_at(f->c, call, RECURSION, t->name);
         }
         fail(f, LIMIT, "functions are inlined more than %d levels deep", MAX_INLINE);

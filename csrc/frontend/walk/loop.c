@@ -545,6 +545,13 @@ run_unrolled(Fe *f, void *data)
     return fe_suite(f, u.n->list2, u.n->n_list2);
 }
 
+/* What .items(), .keys() and .values() give. */
+static bool
+is_dict_view(Value v)
+{
+    return v.kind == V_OBJ && (PyDictViewSet_Check(v.obj) || PyDictValues_Check(v.obj));
+}
+
 Status
 fe_for(Fe *f, Node *n)
 {
@@ -554,6 +561,8 @@ fe_for(Fe *f, Node *n)
         err_help(f->c,
                  v.kind == V_TENSOR && v.val->type->rank
                      ? "arithmetic on a block is on all its elements, without a loop"
+                 : is_dict_view(v)
+                     ? "write the keys: for k in ('a', 'b'): v = d[k]"
                      : "write range(..), tl.range(..) or tl.static_range(..)");
         fail(f, TYPE, "'for' runs over a range or a tuple, not over %s",
              v_describe(f, v));
@@ -592,6 +601,7 @@ fe_while(Fe *f, Node *n)
     set_carried(f, k, in);
     fe_mark_line(f, n, false);
     Value c = fe_read(f, fe_expr(f, n->a));
+    const Value *tested = fe_copy_locals(f);
     f->b.loc = l.loc;
     bool forever = false;
     if (c.kind != V_TENSOR) {
@@ -623,5 +633,15 @@ fe_while(Fe *f, Node *n)
     Op *op = build_while(f, &l, test, cond, k->n_leaves, k->leaf, pass, l.out);
     int n_before = op->n_results;
     drop_unchanged(k, op, 0, 0, l.out);
-    return leave_for(f, &l, op, k->n_leaves - (n_before - op->n_results));
+    Status st = leave_for(f, &l, op, k->n_leaves - (n_before - op->n_results));
+    for (int i = 0; i < n->n_stored; i++) {
+        int s = n->stored[i];
+        if (is_absent(l.before[s]) && !is_absent(tested[s]))
+            f->frame->lost[s] = str_printf(
+                f->a,
+                "'%s' gets its value in the condition of the while of line %d, and "
+                "ends with it; give it one before the loop too",
+                f->frame->tree->local[s], n->line);
+    }
+    return st;
 }

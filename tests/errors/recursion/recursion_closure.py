@@ -20,6 +20,6 @@ def run():
 # recursion_closure.py:10:32: CompileError[RECURSION]: 'down' is inlined into itself without an end
 #         return v if v < 1 else down(v - 1)
 #                                ^~~~~~~~~~~
-#   help: every call is inlined: a function may call itself where constants decide when that ends
+#   help: every call is inlined: a function may call itself where constants decide when that ends, and where a number of the launch decides, write a loop
 #   in down(), inlined from recursion_closure.py:10 (99 times)
 #   in down(), inlined from recursion_closure.py:12

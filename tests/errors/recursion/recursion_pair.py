@@ -27,7 +27,7 @@ def run():
 # recursion_pair.py:14:12: CompileError[RECURSION]: 'even' is inlined into itself without an end
 #     return even(n - 1)
 #            ^~~~~~~~~~~
-#   help: every call is inlined: a function may call itself where constants decide when that ends
+#   help: every call is inlined: a function may call itself where constants decide when that ends, and where a number of the launch decides, write a loop
 #   in odd(), inlined from recursion_pair.py:9
 #   in even(), inlined from recursion_pair.py:14
 #   in odd(), inlined from recursion_pair.py:9
