@@ -289,6 +289,17 @@ get_n_spills(PyObject *self, void *closure)
     return PyLong_FromLong(((Compiled *)self)->bin.n_spills);
 }
 
+/* GPU code is made for one number of threads, and the driver refuses others. Where there are no
+ * threads, no number of warps is too large: it is the largest of a GPU. */
+static PyObject *
+get_n_max_threads(PyObject *self, void *closure)
+{
+    (void)closure;
+    const Binary *bin = &((Compiled *)self)->bin;
+    bool is_cpu = bin->target.kind == TARGET_CPU;
+    return PyLong_FromLong(is_cpu ? 1024 : bin->block_warps * 32);
+}
+
 static PyObject *
 get_function(PyObject *self, void *closure)
 {
@@ -455,6 +466,8 @@ static PyGetSetDef compiled_getset[] = {
      "code is loaded.",
      NULL},
     {"n_spills", get_n_spills, NULL, "bytes of spilled registers; -1: unknown", NULL},
+    {"n_max_threads", get_n_max_threads, NULL,
+     "threads that a block of it may have: on a GPU those that it is made for", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

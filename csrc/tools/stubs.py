@@ -227,6 +227,7 @@ CORE = {
     "CompiledKernel.run": "Callable[..., None]",
     "CompiledKernel.n_regs": "int",
     "CompiledKernel.n_spills": "int",
+    "CompiledKernel.n_max_threads": "int",
     "CompiledKernel.name": "str",
     "CompiledKernel._costs": "str",
     "CompiledKernel.report": "str",

@@ -127,6 +127,8 @@ class CompiledKernel:
     """dict: a name for each stage"""
     module: int | None
     """The driver's handle of the code, a CUlibrary, as an int; None until it is loaded."""
+    n_max_threads: int
+    """threads that a block of it may have: on a GPU those that it is made for"""
     n_regs: int
     """registers of a thread, or as many as it may use; -1: unknown"""
     n_spills: int

@@ -97,6 +97,13 @@ def test_repr_names_the_symbol(target):
         assert f".entry {v.name}(" in v.asm["ptx"]
 
 
+@pytest.mark.parametrize("target", ["cpu", "emu:sm_80", "cuda:sm_90a"])
+def test_threads_of_a_block(target):
+    """Programs compare it with 32 * num_warps before they launch."""
+    v = kernel().compile("*fp32", "*fp32", "i32", BLOCK=64, target=target, num_warps=8)
+    assert v.n_max_threads == (1024 if target == "cpu" else 256)
+
+
 def test_repr_is_part_of_the_key(tmp_path):
     with knobs.cache.scope():
         knobs.cache.dir = str(tmp_path)
