@@ -204,7 +204,7 @@ nan_wins(Fe *f, Value v)
     PyObject *o = v_to_py(f, v, "propagate_nan");
     PyObject *cls = fe_own(f, PyObject_GetAttrString(f->core, "PropagateNan"));
     if (!fe_is_instance(f, o, cls)) {
-        if (PyLong_Check(o) || PyFloat_Check(o))
+        if ((PyLong_Check(o) && !PyBool_Check(o)) || PyFloat_Check(o))
             err_help(f->c, "two values at a time: tl.minimum(tl.minimum(a, b), c)");
         fail(f, VALUE, "propagate_nan must be tl.PropagateNan.NONE or .ALL, not %s",
              v_short(f, v));

@@ -18,4 +18,3 @@ def run():
 # value_propagate_nan.py:10:17: CompileError[VALUE]: propagate_nan must be tl.PropagateNan.NONE or .ALL, not True
 #     tl.store(x, tl.maximum(v, 0.0, propagate_nan=True))
 #                 ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-#   help: two values at a time: tl.minimum(tl.minimum(a, b), c)
