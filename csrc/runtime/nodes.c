@@ -495,7 +495,11 @@ dtype_node(Call *c, const FeParam *p, PyObject *x)
 static const char *
 instead_of(PyObject *x)
 {
-    if (PyList_Check(x))
+    if (PyComplex_Check(x))
+        return ". Pass its parts, x.real and x.imag";
+    if (PyObject_HasAttrString(x, "as_integer_ratio"))
+        return ". float(x) is a number";
+    if (PyList_Check(x) || PyRange_Check(x) || PyAnySet_Check(x) || PyIter_Check(x))
         return ". Make it a tuple, or a tensor when it is data";
     if (PyDict_Check(x))
         return ". Make each of its values an argument, or a NamedTuple of them";

@@ -124,6 +124,8 @@ else:
         text = f"module 'tegula' has no attribute {name!r}"
         if name in _ELSEWHERE:
             text += f": {_ELSEWHERE[name]}"
+        elif name in dir(sys.modules.get(f"{__name__}.language")):
+            text += f": it is tl.{name}, after import tegula.language as tl"
         raise AttributeError(text, name=name, obj=sys.modules[__name__])
 
 
