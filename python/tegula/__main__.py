@@ -17,6 +17,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable
+from typing import Any
 
 
 def show_knobs(_: argparse.Namespace) -> int:
@@ -123,11 +124,16 @@ def compile_kernel(args: argparse.Namespace) -> int:
         raise SystemExit(f"compile: there is no file {file!r}")
     import runpy
 
-    kernel = runpy.run_path(file, run_name="tegula.compiled").get(name)
-    while kernel is not None and not isinstance(kernel, JITFunction):
-        kernel = getattr(kernel, "fn", None)
+    def kernel_in(value: Any) -> JITFunction[Any] | None:
+        while value is not None and not isinstance(value, JITFunction):
+            value = getattr(value, "fn", None)
+        return value
+
+    found = runpy.run_path(file, run_name="tegula.compiled")
+    kernel = kernel_in(found.get(name))
     if kernel is None:
-        raise SystemExit(f"compile: {file} has no kernel {name!r}")
+        there = ", ".join(k for k, v in found.items() if kernel_in(v)) or "none"
+        raise SystemExit(f"compile: {file} has no kernel {name!r}; there are: {there}")
     types = [a for a in args.types if "=" not in a]
     constants = dict(a.split("=", 1) for a in args.types if "=" in a)
     try:

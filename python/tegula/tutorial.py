@@ -22,7 +22,11 @@ def copy(to: str) -> int:
     if source is None:
         print("the notebooks are not here: they come with the wheel and the sources")
         return 1
-    target.mkdir(parents=True, exist_ok=True)
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as e:
+        print(f"tutorial: no folder {to!r} can be made: {e.strerror}")
+        return 1
     for picture in source.glob("*.svg"):
         shutil.copyfile(picture, target / picture.name)
     for book in sorted(source.glob("*.ipynb")):

@@ -60,7 +60,7 @@ def same(wanted: str, got: str) -> bool:
     return doctest.OutputChecker().check_output(wanted, plain, doctest.ELLIPSIS)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=lambda p: p.stem)
 def test_python(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     blocks = fences(page.read_text(encoding="utf-8"))
     monkeypatch.chdir(tmp_path)

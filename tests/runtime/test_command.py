@@ -104,7 +104,7 @@ def test_compile(script, capsys, monkeypatch):
     assert "func @shift" in said and ".entry shift" in said and "of 8 bytes" in said
     assert command.main([*args[:-3], "--show", "tir"]) == 1  # without BLOCK
     assert "misses 1 argument: 'BLOCK'" in capsys.readouterr().err
-    with pytest.raises(SystemExit, match="has no kernel 'shirt'"):
+    with pytest.raises(SystemExit, match=r"no kernel 'shirt'; there are: .*shift"):
         command.main(["compile", f"{script}:shirt"])
     with pytest.raises(SystemExit, match="no stage 'ptx'"):
         command.main(["compile", f"{script}:shift", *types, "--show", "ptx"])
@@ -139,6 +139,8 @@ def test_tutorial(tmp_path, capsys):
     assert command.main(["tutorial", str(target)]) == 0
     assert (target / books[0]).read_text() == "mine"
     assert "kept as it is" in capsys.readouterr().out
+    assert command.main(["tutorial", str(target / books[0] / "below")]) == 1
+    assert "can be made: Not a directory" in capsys.readouterr().out
 
 
 def test_sizes():
