@@ -10,7 +10,11 @@ bi_device_assert(Fe *f, Value *a)
                           ? ""
                           : v_const_str(f, a[1], "the message of an assert");
     f->has_assert = true;
-    if (!f->c->opt.debug)
+    bool is_text = a[0].kind == V_OBJ && PyUnicode_Check(a[0].obj);
+    if (is_text)
+        err_help(f->c,
+                 "the condition comes first: tl.device_assert(n > 0, \"n is 0\")");
+    if (!f->c->opt.debug && !is_text)
         return v_obj(Py_None);
     Val *cond = fe_tensor(f, a[0], "the condition of an assert"), *mask = NULL;
     cond = fe_cast(f, cond, E_I1, ROUND_RTNE);

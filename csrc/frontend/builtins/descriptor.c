@@ -67,6 +67,8 @@ bi_make_tensor_descriptor(Fe *f, Value *a)
     Elem e = p->base->type->elem;
     if (p->block[p->rank - 1] * elem_info[e].bytes < 16) {
         fe_blame(f, a[3]);
+        err_help(f->c, "of %s these are %d elements", elem_info[e].tl,
+                 16 / elem_info[e].bytes);
         fail(f, VALUE,
              "the last extent of a descriptor's block spans at least 16 bytes");
     }

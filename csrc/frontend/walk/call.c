@@ -416,6 +416,10 @@ call_any(Fe *f, Value fn, int n, const Value *args, int n_kw, const char *const 
         const char *text = f->call ? fe_text(f, f->call->a) : NULL;
         if (f->call && f->call->a->kind == AST_Attribute)
             err_help(f->c, "it is a value, no method: leave the () out");
+        else if (f->call && f->call->a->kind == AST_Name &&
+                 fe_builtin_named(f->call->a->name, true))
+            err_help(f->c, "a variable of that name hides Python's function: give it "
+                           "another name");
         else if (fn.kind == V_TENSOR)
             err_help(f->c, "x * (..) multiplies; x[..] indexes a block");
         fail(f, TYPE, "%s%s%s%s%s cannot be called", text ? "'" : "", text ? text : "",

@@ -18,3 +18,4 @@ def run():
 # value_descriptor_bytes.py:9:54: CompileError[VALUE]: the last extent of a descriptor's block spans at least 16 bytes
 #     d = tl.make_tensor_descriptor(x, [n, n], [n, 1], [16, 2])
 #                                                      ^~~~~~~
+#   help: of float32 these are 4 elements
