@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import re
 import sys
 from pathlib import Path
 
@@ -16,19 +17,15 @@ sys.path.insert(0, str(HERE))
 
 import harness  # noqa: E402  this folder is no package: it is not installed
 
-TOOLS = (
-    "harness",
-    "run",
-    "products",
-    "bars_cpu",
-    "compile",
-    "compile_kernels",
-    "torch_compile",
-)
+
+def benchmarks() -> list[str]:
+    """The files whose cases are of a device alone; others are programs of their own."""
+    cases = re.compile(r"^def cases\(device: str\)", re.M)
+    return sorted(p.stem for p in HERE.glob("*.py") if cases.search(p.read_text()))
 
 
 def main() -> int:
-    names = sorted(p.stem for p in HERE.glob("*.py") if p.stem not in TOOLS)
+    names = benchmarks()
     parser = argparse.ArgumentParser(description="Tegula's benchmarks")
     parser.add_argument("names", nargs="*", help=f"of {', '.join(names)}")
     parser.add_argument("--device", choices=("cpu", "cuda"))

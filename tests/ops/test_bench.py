@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import sys
 from html.parser import HTMLParser
+from pathlib import Path
 from types import FunctionType
 
 import pytest
@@ -133,3 +136,22 @@ def test_a_case_names_an_op_or_what_is_made_of_one():
     public = {n for n in public if not n.startswith("_")}
     public -= {"quantize", "dequantize"}  # no kernels: they prepare weights
     assert public <= words, "an op without a case"
+
+
+def test_what_the_kernels_benchmarks_run(monkeypatch):
+    """make bench-kernels: all files with cases of a device, and no other program."""
+    folder = Path(__file__).parents[2] / "benchmarks"
+    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.delitem(sys.modules, "run", raising=False)
+    run = importlib.import_module("run")
+    monkeypatch.delitem(sys.modules, "run")
+    assert run.benchmarks() == [
+        "attention",
+        "grouped",
+        "launch",
+        "layer_norm",
+        "matmul",
+        "memory",
+        "softmax",
+        "vector_add",
+    ]
