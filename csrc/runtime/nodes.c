@@ -244,11 +244,13 @@ merge_place(Call *c, const FeParam *p, PyObject *x, Place place,
                            "%d)",
                            c->k->names[i], p->name, c->place.index, place.index),
                        -1;
-            return PyErr_Format(PyExc_ValueError,
-                                "argument '%U' is a %s tensor and argument '%U' a %s "
-                                "tensor: all tensors of a launch must be on one device",
-                                c->k->names[i], place_name(c->place.type), p->name,
-                                place_name(place.type)),
+            return PyErr_Format(
+                       PyExc_ValueError,
+                       "argument '%U' is a %s tensor and argument '%U' a %s "
+                       "tensor: all tensors of a launch must be on one device. "
+                       "x.cuda() copies one, and a number goes as x.item()",
+                       c->k->names[i], place_name(c->place.type), p->name,
+                       place_name(place.type)),
                    -1;
         }
     return PyErr_Format(

@@ -207,6 +207,7 @@ print("launch" in log())
     assert lines[1].startswith(
         "argument 'x' is a CPU tensor and argument 'y' a CUDA tensor"
     )
+    assert lines[1].endswith("x.cuda() copies one, and a number goes as x.item()")
     assert lines[2] == "arguments 'x' and 'y' are on different GPUs (0 and 1)"
     assert lines[3:] == ["False"]
 
