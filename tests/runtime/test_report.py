@@ -326,3 +326,15 @@ def test_a_mask_is_a_cause_and_names_are_followed_to_arguments():
     short = masked_scale.compile(*types, BLOCK=256, target="cuda:sm_80").report
     store = next(r for r in short.rows if r.what == "store")
     assert store.why.startswith("`n` is not known")  # but not in one of so few
+
+
+@triton.jit
+def unrolled(x_ptr, N: tl.constexpr):
+    for i in tl.static_range(N):
+        tl.store(x_ptr + i, tl.load(x_ptr + 2 * i) + 1)
+
+
+def test_a_line_of_an_unrolled_loop_is_told_once():
+    report = unrolled.compile("*fp32", N=40, target="cpu").report
+    assert len(re.findall(r"^line .* load ", report, re.M)) == 1
+    assert len(re.findall(r"^line .* store ", report, re.M)) == 1

@@ -10,73 +10,54 @@
  */
 #include "codegen/host/host.h"
 
+/* An unrolled loop has a Loc for each turn, so places are compared by what they say. */
+void
+host_note_text(Host *h, const Op *o, const char *text)
+{
+    Arena *a = h->c->arena;
+    const Loc *at = loc_user(o->loc);
+    const char *key = str_printf(a, "%s:%d:%d %s %s", at ? at->file : "",
+                                 at ? at->line : 0, at ? at->col : 0,
+                                 op_info[o->op].text, text);
+    h->notes.a = a;
+    if (map_get(&h->notes, key, strlen(key)))
+        return;
+    Note *n = NEW(a, Note);
+    *n = (Note){.op = o, .text = text};
+    map_put(&h->notes, key, strlen(key), n);
+}
+
 void
 host_note(Host *h, const Op *o, Mode m, int lanes)
 {
+    Arena *a = h->c->arena;
     const Type *t = ty_pointee(h->c, arg(o, 0)->type);
     int bytes = ty_bytes(t);
-    bool is_load = o->op == OP_LOAD;
-    Note n = {.op = o, .lanes = MAX(lanes, 1), .bytes = bytes, .how = NOTE_ROW};
-    if (!is_load && o->op != OP_STORE)
-        n.how = m == M_ROW && n.lanes > 1 ? NOTE_ATOMIC_ROW : NOTE_ATOMIC;
-    else if (n.lanes == 1)
-        n.how = NOTE_ONE;
-    else if (m == M_GATHER)
-        n.how = host_gathers(h, t) && (is_load || h->has_scatter) ? NOTE_GATHER
-                                                                  : NOTE_EACH;
-    for (int i = 0; i < h->notes.n; i++) {
-        const Note *p = &h->notes.at[i];
-        if (p->op->loc == o->loc && p->op->op == o->op && p->how == n.how &&
-            p->lanes == n.lanes && p->bytes == n.bytes)
-            return;
-    }
-    PUSH(h->c->arena, &h->notes, n);
-}
-
-void
-host_note_dot(Host *h, const Op *o, const char *text)
-{
-    Note n = {.op = o, .how = NOTE_DOT, .text = text};
-    for (int i = 0; i < h->notes.n; i++)
-        if (h->notes.at[i].op->loc == o->loc && h->notes.at[i].text &&
-            !strcmp(h->notes.at[i].text, text))
-            return;
-    PUSH(h->c->arena, &h->notes, n);
-}
-
-static const char *
-words(Host *h, const Note *n)
-{
-    Arena *a = h->c->arena;
-    switch (n->how) {
-    case NOTE_ONE: return str_printf(a, "one element of %d bytes", n->bytes);
-    case NOTE_ROW:
-        return str_printf(a, "vectors of %d elements, %d bytes", n->lanes,
-                          n->lanes * n->bytes);
-    case NOTE_GATHER:
-        return str_printf(a, "%s of %d elements: addresses are not consecutive",
-                          n->op->op == OP_LOAD ? "gathers" : "scatters", n->lanes);
-    case NOTE_EACH:
-        return str_printf(a, "%d elements one by one: addresses are not consecutive",
-                          n->lanes);
-    case NOTE_ATOMIC: return "atomics, one after another";
-    case NOTE_ATOMIC_ROW:
-        return str_printf(
-            a,
-            "atomics, one after another; vectors of %d elements where one "
-            "thread launches, on one thread",
-            n->lanes);
-    case NOTE_DOT: return n->text;
-    }
-    unreachable(h->c);
+    bool is_load = o->op == OP_LOAD, is_atomic = !is_load && o->op != OP_STORE;
+    const char *text = "atomics, one after another";
+    if (is_atomic && m == M_ROW && lanes > 1)
+        text = str_printf(a,
+                          "%s; vectors of %d elements where one thread launches, on "
+                          "one thread",
+                          text, lanes);
+    else if (!is_atomic && lanes <= 1)
+        text = str_printf(a, "one element of %d bytes", bytes);
+    else if (!is_atomic && m != M_GATHER)
+        text = str_printf(a, "vectors of %d elements, %d bytes", lanes, lanes * bytes);
+    else if (!is_atomic)
+        text = str_printf(a, "%s: addresses are not consecutive",
+                          !host_gathers(h, t) || !(is_load || h->has_scatter)
+                              ? str_printf(a, "%d elements one by one", lanes)
+                              : str_printf(a, "%s of %d elements",
+                                           is_load ? "gathers" : "scatters", lanes));
+    host_note_text(h, o, text);
 }
 
 void
 host_tell(Host *h)
 {
-    const Note *row = h->notes.at;
     for (int i = 0; i < h->notes.n; i++) {
-        const Op *o = row[i].op;
-        ir_report(h->f, o->loc, op_info[o->op].text, words(h, &row[i]));
+        const Note *n = h->notes.slot[i].val;
+        ir_report(h->f, n->op->loc, op_info[n->op->op].text, n->text);
     }
 }

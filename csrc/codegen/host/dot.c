@@ -522,7 +522,7 @@ note_product(Host *h, const Product *p)
                           !keeps_b   ? "the first side"
                           : !keeps_a ? "the second side"
                                      : "both sides");
-    host_note_dot(h, p->o, what);
+    host_note_text(h, p->o, what);
 }
 
 /* Of p->m rows those that tiles compute: all, or but a few behind the last tile that they fill. */

@@ -78,17 +78,7 @@ typedef struct Nest {
 /* What an access became: cost.c. */
 typedef struct Note {
     const Op *op;
-    enum {
-        NOTE_ONE,
-        NOTE_ROW,
-        NOTE_GATHER,
-        NOTE_EACH,
-        NOTE_ATOMIC,
-        NOTE_ATOMIC_ROW,
-        NOTE_DOT
-    } how;
-    int lanes, bytes;
-    const char *text; /* NOTE_DOT: all that is to say */
+    const char *text;
 } Note;
 
 struct Host {
@@ -120,7 +110,7 @@ struct Host {
         forget;  /* what a thread's first program runs first; NULL: nothing */
     Group *open; /* of roots without a number, or NULL */
     VEC(const Op *) deferred; /* scalar ops that wait for a nest */
-    VEC(Note) notes;          /* for the report */
+    Map notes;                /* of Note, by place and text: for the report */
     VEC(Ahead *) ahead;       /* of the product that is being emitted: ahead.c */
     Lv turns_left;            /* i64: of the innermost `for`, this one counted */
     int stamp;
@@ -382,7 +372,7 @@ Lv host_any(Host *h, Lv mask);  /* i1 */
 
 /* ---- cost.c ---------------------------------------------------------------------------------- */
 void host_note(Host *h, const Op *o, Mode m, int lanes);
-void host_note_dot(Host *h, const Op *o, const char *text);
+void host_note_text(Host *h, const Op *o, const char *text);
 void host_tell(Host *h); /* into f->report */
 
 /* ---- access.c -------------------------------------------------------------------------------- */
