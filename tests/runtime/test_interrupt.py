@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import tegula
+import tegula.language as tl
 
 HEAD = """
 import sys, threading, time
@@ -81,3 +82,39 @@ def test_interrupted(tmp_path: Path) -> None:
     """Each is answered: the kernels that it ends would run for centuries."""
     done = run(Path(__file__).with_name("interrupt.py"), "33", "1", tmp=tmp_path)
     assert done.stderr == "" and "all " in done.stdout
+
+
+class Asked(type):
+    def __getattr__(cls, name: str) -> object:
+        raise KeyboardInterrupt if name == "__globals__" else AttributeError(name)
+
+
+class Numbers(metaclass=Asked):
+    N = 3
+
+
+CONSTANTS = tl.constexpr(Numbers)
+
+
+@tegula.jit
+def reads_of_a_class(x):
+    tl.store(x, CONSTANTS.N)
+
+
+def test_ctrl_c_in_a_look_at_what_a_kernel_reads() -> None:
+    """Python's code may run when an object is asked for what it does not have."""
+    with pytest.raises(KeyboardInterrupt):
+        reads_of_a_class.compile("*i32", target="cpu")
+
+
+@tegula.jit
+def stores_one(x):
+    tl.store(x, 1)
+
+
+def test_a_module_is_not_asked_at_each_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its __getattr__ is Python's code, a hundred times slower than a look at a name."""
+    asked: list[str] = []
+    monkeypatch.setattr(tl, "__getattr__", asked.append)
+    stores_one.compile("*i32", target="cpu")
+    assert "__globals__" not in asked

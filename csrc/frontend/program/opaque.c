@@ -240,7 +240,8 @@ is_at_home(PyObject *o, PyObject *name)
 bool
 is_of(PyObject *o, bool (*is)(PyObject *name), bool is_odd)
 {
-    PyObject *globals = watch_look(o, "__globals__"), *name;
+    /* A module has none, and may have a __getattr__ that is asked each time. */
+    PyObject *globals = PyModule_Check(o) ? NULL : watch_look(o, "__globals__"), *name;
     if (globals && PyDict_Check(globals))
         name = Py_XNewRef(PyDict_GetItemString(globals, "__name__"));
     else

@@ -33,11 +33,12 @@ watch_forget(void)
     return 0;
 }
 
-/* o.name, or NULL: without an exception where there is none. */
+/* o.name, or NULL: without an exception where there is none. Behind a Ctrl-C that came in a
+ * look-up before, it looks no more: another exception would take that one's place. */
 PyObject *
 watch_look(PyObject *o, const char *name)
 {
-    PyObject *v = PyObject_GetAttrString(o, name);
+    PyObject *v = fe_is_grave() ? NULL : PyObject_GetAttrString(o, name);
     if (!v)
         watch_forget();
     return v;
