@@ -37,7 +37,7 @@ def turn() -> str:
 # Which cases marked one_in run. Workers inherit it.
 os.environ.setdefault("TEGULA_TURN", turn())
 # Who chooses random cases, by a seed or a count, gets all of them.
-CHOOSING = ("TEGULA_SEED", "TEGULA_RANDOM_KERNELS")
+CHOOSING = ("TEGULA_SEED", "TEGULA_RANDOM_KERNELS", "TEGULA_PROMOTED")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -80,17 +80,20 @@ def pytest_collection(session: pytest.Session) -> Iterator[object]:
 
 
 def of_other_turns(config: pytest.Config, items: list) -> set:
-    """Of a test marked one_in(n) all cases but every n-th: each has its turn, one of n."""
+    """Of a test marked one_in(n) all cases but every n-th: each has its turn, one of n.
+    Which turn is which is another matter for each test, so that not all single cases run
+    at once."""
     cases: dict[tuple, list] = defaultdict(list)
     for item in items:
         mark = item.get_closest_marker("one_in")
         if mark and item.nodeid not in config.args:
             cases[item.path, item.originalname, mark.args[0]].append(item)
     others: set = set()
-    for (_, _, n), of_test in cases.items():
+    for (_, name, n), of_test in cases.items():
         # Mixed, as neighbours have a parameter in common.
         of_test.sort(key=lambda item: zlib.crc32(item.nodeid.encode()))
-        others |= {*of_test} - {*of_test[int(os.environ["TEGULA_TURN"]) % n :: n]}
+        turn = int(os.environ["TEGULA_TURN"]) + zlib.crc32(name.encode())
+        others |= {*of_test} - {*of_test[turn % n :: n]}
     return others
 
 

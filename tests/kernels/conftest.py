@@ -3,6 +3,7 @@ where there is one."""
 
 from __future__ import annotations
 
+import os
 import sys
 import zlib
 from collections.abc import Iterator
@@ -20,15 +21,14 @@ sys.path.append(str(HERE.parent / "ptxsim"))  # simulated.py
 
 import simulated  # noqa: E402
 
-EMULATED = ["emu:sm_80", "emu:sm_90a"]
-SIMULATED = ["ptxsim:sm_75", "ptxsim:sm_80", "ptxsim:sm_90a"]
-TARGETS = ["cpu", *EMULATED, *SIMULATED, "cuda"]
+STAND_INS = ["emu:sm_80", "emu:sm_90a", "ptxsim:sm_75", "ptxsim:sm_80", "ptxsim:sm_90a"]
+TARGETS = ["cpu", *STAND_INS, "cuda"]
 INTERPRETER = "interpret"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list) -> None:
-    """Of the emulated GPUs, and of the simulated ones, each case meets one, drawn by its
-    name; under --full, or named itself, all."""
+    """Of the emulated and simulated GPUs each case meets one, by its name and the turn: one
+    engine runs the PTX of all. Under --full, or named itself, it meets all."""
     if config.getoption("--full"):
         return
     kept, dropped = [], []
@@ -37,10 +37,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list) -> None:
         params = item.callspec.params if of_ours else {}
         target = params.get("device", params.get("anywhere"))
         drawn = target
-        for some in (EMULATED, SIMULATED):
-            if target in some and item.nodeid not in config.args:
-                case = zlib.crc32(item.nodeid.replace(target, "").encode())
-                drawn = some[case % len(some)]
+        if target in STAND_INS and item.nodeid not in config.args:
+            case = zlib.crc32(item.nodeid.replace(target, "").encode())
+            drawn = STAND_INS[(case + int(os.environ["TEGULA_TURN"])) % len(STAND_INS)]
         (kept if drawn == target else dropped).append(item)
     config.hook.pytest_deselected(items=dropped)
     items[:] = kept

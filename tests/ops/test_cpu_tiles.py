@@ -15,6 +15,7 @@ torch = pytest.importorskip("torch")
 matmul = importlib.import_module("tegula.ops.matmul")
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("threads", [1, 2, 3])
 @pytest.mark.parametrize("turned", ["", "a", "b", "ab"])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])

@@ -71,6 +71,7 @@ def test_kernels_go_with_their_code(scenario: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.one_in(3)
 def test_what_no_allocation_leaks() -> None:
     """Each of 3000 allocations fails once a round: a leak of one shows in each round."""
     seen = rounds("no_memory_anywhere", 1)
@@ -80,6 +81,7 @@ def test_what_no_allocation_leaks() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.one_in(3)
 @pytest.mark.skipif(SANITIZED, reason="a sanitizer keeps what was freed")
 def test_kernels_take_the_room_of_one() -> None:
     times = 75
