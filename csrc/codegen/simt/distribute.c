@@ -276,9 +276,9 @@ bits_of_word(Sim *s, const Op *o, Lv **from, int i, Lv *r)
     uint32_t c = (uint32_t)LLVMConstIntGetZExtValue(from[1][i]) & 0xff;
     if (is_shift && c >= BITS)
         return false;
+    uint32_t each = o->op == OP_SHR ? 0xffu >> c % BITS : 0xffu << c % BITS & 0xff;
     Lv by = ll_i32(l, (int32_t)(is_shift ? c : c * ONES)),
-       kept = ll_i32(l, (int32_t)((o->op == OP_SHR ? 0xffu >> c : 0xffu << c & 0xff) *
-                                  ONES));
+       kept = ll_i32(l, (int32_t)(each * ONES));
     word = o->op == OP_AND   ? LLVMBuildAnd(l->b, word, by, "")
            : o->op == OP_OR  ? LLVMBuildOr(l->b, word, by, "")
            : o->op == OP_XOR ? LLVMBuildXor(l->b, word, by, "")
