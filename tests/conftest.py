@@ -23,6 +23,11 @@ if "TEGULA_CACHE_DIR" not in os.environ:
     os.environ["TEGULA_CACHE_DIR"] = tempfile.mkdtemp(prefix="tegula-tests-")
     atexit.register(shutil.rmtree, os.environ["TEGULA_CACHE_DIR"], ignore_errors=True)
 
+# Each of pytest's workers has a core. Threads of torch and NumPy that wait for the next
+# product turn in a loop, and take it from another worker.
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
+
 
 def turn() -> str:
     """A number that the commit says, another for each; "0" outside of a repository."""
@@ -77,6 +82,9 @@ def pytest_collection(session: pytest.Session) -> Iterator[object]:
         gc.enable()
         gc.collect()
         gc.freeze()
+        # What is frozen no longer counts, so that modules alone, torch's above all, would
+        # be looked through again and again.
+        gc.set_threshold(20_000, 20, 20)
 
 
 def of_other_turns(config: pytest.Config, items: list) -> set:

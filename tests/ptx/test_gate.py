@@ -148,6 +148,7 @@ def read_table() -> tuple[dict[str, str], dict[tuple[str, str], dict[str, int]]]
 
 
 NAME_WIDTH = 26
+kept_table = cache(read_table)
 
 
 def bless(case: Case, target: str, row: dict[str, int]) -> None:
@@ -177,7 +178,7 @@ def test_kernel(request: pytest.FixtureRequest, case: Case, target: str) -> None
     if request.config.getoption("--bless"):
         bless(case, target, row)
         return
-    made_with, rows = read_table()
+    made_with, rows = kept_table()
     assert (case.name, target) in rows, "no row in table.txt: --bless writes one"
     want = rows[case.name, target]
     now = versions()

@@ -67,6 +67,7 @@ def sessions_are_right(said: str) -> None:
     assert re.search(r"\((np\.int32\()?12\)?, (np\.int32\()?1\)?\)", plain)  # p at, row
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
 def test_runs(path, monkeypatch, tmp_path):
     monkeypatch.setenv("TEGULA_CACHE_DIR", str(tmp_path))
