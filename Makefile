@@ -20,8 +20,8 @@
 #   make accuracy  how far functions are off, in last places: all float32 on a GPU, else a part
 #   make against-triton  the same kernels by Triton and by Tegula, bit by bit (TRITON=python
 #                  that has it; ARGS="--match ^cast")
-#   make sanitize  every 8th test with ASan and UBSan in the core (SAMPLE=1: all;
-#                  SANITIZE=thread: TSan)
+#   make sanitize  every 8th test with ASan and UBSan in the core, another eighth for another
+#                  commit (SAMPLE=1: all; SANITIZE=thread: TSan)
 #   make bench     the ops beside torch and Triton where installed (ARGS="softmax --html b.html")
 #   make bench-kernels  kernels by hand beside NumPy, PyTorch and Triton (benchmarks/)
 #   make docs      build/docs/html, the site (ARGS=--no-run: without running the notebooks)

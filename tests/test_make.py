@@ -78,3 +78,21 @@ def test_each_random_case_has_its_turn(
     assert runs == {
         i.nodeid: 4 if i.nodeid == "one[3]" or not i.n else 1 for i in items
     }
+
+
+def test_each_test_is_in_one_sample(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Under a sanitizer, of four commits with --sample=4 each runs another fourth."""
+    ours = request.config.pluginmanager.get_plugin(str(ROOT / "tests/conftest.py"))
+    config = SimpleNamespace(
+        getoption={"--sample": 4, "--shard": ""}.get,
+        hook=SimpleNamespace(pytest_deselected=lambda items: None),
+    )
+    runs: Counter[str] = Counter()
+    for turn in range(1000, 1004):
+        monkeypatch.setenv("TEGULA_TURN", str(turn))
+        items = [Item("one", f"one[{i}]", None) for i in range(40)]
+        ours.pytest_collection_modifyitems(config, items)
+        runs.update(i.nodeid for i in items)
+    assert runs == {f"one[{i}]": 1 for i in range(40)}
