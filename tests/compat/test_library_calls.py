@@ -22,6 +22,7 @@ from tegula.tools.tensor_descriptor import TensorDescriptor
 def no_hooks():
     yield
     knobs.runtime.reset()
+    knobs.cache.reset()
 
 
 SCALE = tl.constexpr(2.0)
@@ -317,11 +318,19 @@ def test_load_hooks():
     assert log == [("start", "scale"), ("end", v.hash)]
 
 
-def test_a_load_hook_that_raises():
+@pytest.mark.parametrize("is_kept", [False, True], ids=["new", "on disk"])
+def test_a_load_hook_that_raises(is_kept, tmp_path):
+    """Also where the first launch runs code that checks bounds."""
+
     def no(*_):
         raise KeyError("no")
 
     fn, (x, y) = kernel(), arrays()
+    if is_kept:
+        fn[(2,)](x, y.copy(), 100, BLOCK=64)
+        fn = kernel()
+    else:
+        knobs.cache.dir = str(tmp_path)
     knobs.runtime.kernel_load_start_hook.add(no)
     with pytest.raises(KeyError):
         fn[(2,)](x, y, 100, BLOCK=64)
