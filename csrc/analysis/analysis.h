@@ -408,8 +408,9 @@ DimMap op_through_map(const Op *o, DimMap map);
 
 /* ---- quotients.c ----------------------------------------------------------------------------- */
 typedef struct Quotient {
-    const Op *o; /* a division, or its remainder */
+    const Op *o; /* a division, its remainder, or a bound: a minimum, a maximum */
     DimMap map;  /* of its result */
+    int up;      /* the operand that counts up by 1 */
 } Quotient;
 typedef VEC(Quotient) Quotients;
 /* Does v, computed by loops as map says, go by *step along dim `along` of them where quotients stay the same, and not

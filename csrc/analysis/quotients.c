@@ -8,6 +8,9 @@
  * Kernels that number the elements of an image, or of a tensor with odd sides, take their places apart like this. The
  * quotients that matter are divisions of what counts up by 1 along a dim, by what is the same along it.
  *
+ * A bound is such a place, too: `min(max(x - 1, 0), w - 1)`, by which filters stay within an image, counts up but at its
+ * edges. It is a "quotient" here: a minimum, or a maximum, of what counts up by 1 and of what is the same.
+ *
  * Rule 1: index arithmetic does not wrap within a block, as in affine.c.
  * Rule 2: a divisor that is known to be small makes no such quotient: it would change in most steps.
  * Rule 3: one KEEP is seen through, and none inside of it: what that one was made from may be gone.
@@ -65,7 +68,22 @@ step_of_quotient(Walk *w, const Op *o, DimMap map, int64_t *step)
         return false;
     w->has_any = true;
     if (w->all)
-        PUSH(w->a, w->all, ((Quotient){o, map}));
+        PUSH(w->a, w->all, ((Quotient){o, map, 0}));
+    return true;
+}
+
+static bool
+step_of_bound(Walk *w, const Op *o, DimMap map, int64_t *step)
+{
+    int64_t a, b;
+    if (!steps_of(w, o, map, &a, &b) || (a && b) || (a + b) >> 1)
+        return false;
+    *step = a + b;
+    if (!*step)
+        return true;
+    w->has_any = true;
+    if (w->all)
+        PUSH(w->a, w->all, ((Quotient){o, map, b != 0}));
     return true;
 }
 
@@ -102,6 +120,8 @@ step_of_op(Walk *w, const Op *o, DimMap map, int64_t *step)
         return step_of_product(w, o, map, step);
     if (is_index && (o->op == OP_DIV || o->op == OP_REM))
         return step_of_quotient(w, o, map, step);
+    if (is_index && (o->op == OP_MIN || o->op == OP_MAX))
+        return step_of_bound(w, o, map, step);
     if (is_index && o->op == OP_CAST) {
         Elem from = arg(o, 0)->type->elem;
         if (elem_is_int(from) && elem_info[t->elem].bits >= elem_info[from].bits)

@@ -195,9 +195,10 @@ host_is_access(const Root *r)
 {
     return r->kind == R_STORE || r->kind == R_ATOMIC;
 }
-/* A division of what counts up by what all lanes share: runs.c. */
+/* A division of what counts up by what all lanes share, or the lesser or greater of the two: runs.c. */
 typedef struct Split {
     Elem elem;
+    OpCode op;        /* DIV, MIN, MAX */
     Node *first, *by; /* the first lane's operands */
 } Split;
 struct Group {
@@ -279,6 +280,11 @@ void host_emit_group(Host *h, Group *g);
 bool host_steps_in_runs(Host *h, Group *g, const Val *v, DimMap map, int64_t *step);
 /* Are v's elements consecutive along dim where quotients run on, and along no other one? */
 bool host_runs_along(const Host *h, const Val *v, int dim);
+static inline bool
+host_is_bound(const Op *o)
+{
+    return o->op == OP_MIN || o->op == OP_MAX;
+}
 /* Is o, of a value that does, a split? */
 bool host_is_split(const Host *h, const Group *g, const Op *o, DimMap map);
 /* Of the first lane; gives an i1: does the quotient stay the same? */

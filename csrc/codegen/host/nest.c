@@ -182,14 +182,19 @@ divide_by_scalar(Host *h, Lv x, Lv d, int lanes)
     return correct(l, q, x, ll_splat(l, minus, lanes), r, lanes);
 }
 
-/* A quotient, or a remainder, of a split. */
+/* A quotient, or a remainder, of a split, or a bound. */
 static Lv
 emit_split(Host *h, Group *g, const Node *n)
 {
-    Split s = {arg(n->v->def, 0)->type->elem, n->in[0], n->in[1]};
-    Lv quotient, rest;
-    host_divide_in_run(h, &s, g->lanes, &quotient, &rest);
-    Lv x = n->kind == N_QUOTIENT ? quotient : rest;
+    const Op *o = n->v->def;
+    Split s = {arg(o, 0)->type->elem, OP_DIV, n->in[0], n->in[1]};
+    Lv quotient, rest, x;
+    if (host_is_bound(o)) {
+        x = cg_elementwise(h->l, o, (Lv[]){n->in[0]->x, n->in[1]->x});
+    } else {
+        host_divide_in_run(h, &s, g->lanes, &quotient, &rest);
+        x = n->kind == N_QUOTIENT ? quotient : rest;
+    }
     return n->run ? counted(h, g, n, x) : x;
 }
 

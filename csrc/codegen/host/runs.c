@@ -10,8 +10,8 @@
  * changes, which a comparison of scalars tells, and for the others. In the former a quotient is one scalar and
  * a remainder its first lane and a count, so addresses, masks and loads made of them are as of any row.
  *
- * A split is a division that analysis/quotients.c finds, and each step is one register, not several. Which nests have such
- * code is decided here, as lanes and gathers of the CPU decide it.
+ * A split is a division, or a bound, that analysis/quotients.c finds, and each step is one register, not several. Which
+ * nests have such code is decided here, as lanes and gathers of the CPU decide it. A bound that no lane reaches is its operand.
  *
  * Rule 1: the dividend is looked at, for index arithmetic could wrap.
  */
@@ -28,7 +28,7 @@ host_is_split(const Host *h, const Group *g, const Op *o, DimMap map)
 {
     Quotients all = {0};
     int64_t step;
-    if ((o->op != OP_DIV && o->op != OP_REM) ||
+    if ((o->op != OP_DIV && o->op != OP_REM && !host_is_bound(o)) ||
         !steps_by_quotients(result(o, 0), map, g->vec, least_divisor(h, g->lanes),
                             &step, h->c->arena, &all))
         return false;
@@ -38,12 +38,16 @@ host_is_split(const Host *h, const Group *g, const Op *o, DimMap map)
 static void
 add_split(Host *h, Group *g, const Quotient *q)
 {
-    Split s = {.elem = arg(q->o, 0)->type->elem,
-               .first = host_node(h, g, arg(q->o, 0), q->map, true),
-               .by = host_node(h, g, arg(q->o, 1), q->map, true)};
-    for (int i = 0; i < g->splits.n; i++)
-        if (g->splits.at[i].first == s.first && g->splits.at[i].by == s.by)
+    const Op *o = q->o;
+    Split s = {.elem = arg(o, 0)->type->elem,
+               .op = o->op == OP_REM ? OP_DIV : o->op,
+               .first = host_node(h, g, arg(o, q->up), q->map, true),
+               .by = host_node(h, g, arg(o, !q->up), q->map, true)};
+    for (int i = 0; i < g->splits.n; i++) {
+        const Split *p = &g->splits.at[i];
+        if (p->first == s.first && p->by == s.by && p->op == s.op)
             return;
+    }
     PUSH(h->c->arena, &g->splits, s);
 }
 
@@ -90,12 +94,29 @@ host_divide_in_run(Host *h, const Split *s, int lanes, Lv *quotient, Lv *rest)
     return LLVMBuildAnd(b, has_room, fits, "");
 }
 
+/* i1: does no lane reach the bound? */
+static Lv
+is_within(Host *h, const Split *s, int lanes)
+{
+    LLVMBuilderRef b = h->l->b;
+    LLVMIntPredicate le = elem_is_signed(s->elem) ? LLVMIntSLE : LLVMIntULE;
+    Lv first = s->first->x, by = s->by->x;
+    Lv last = LLVMBuildAdd(
+        b, first, LLVMConstInt(LLVMTypeOf(first), (unsigned)lanes - 1, false), "");
+    Lv is = s->op == OP_MIN ? LLVMBuildICmp(b, le, last, by, "")
+                            : LLVMBuildICmp(b, le, by, first, "");
+    return LLVMBuildAnd(b, is, LLVMBuildICmp(b, le, first, last, ""), "");
+}
+
 Lv
 host_is_run(Host *h, const Group *g)
 {
     Lv is = NULL;
     for (int i = 0; i < g->splits.n; i++) {
-        Lv q, r, fits = host_divide_in_run(h, &g->splits.at[i], g->lanes, &q, &r);
+        const Split *s = &g->splits.at[i];
+        Lv q, r,
+            fits = s->op == OP_DIV ? host_divide_in_run(h, s, g->lanes, &q, &r)
+                                   : is_within(h, s, g->lanes);
         is = is ? LLVMBuildAnd(h->l->b, is, fits, "") : fits;
     }
     return is;
@@ -121,6 +142,9 @@ n_by_lanes(const Group *g)
 bool
 host_gains_by_runs(const Group *g, const Group *runs)
 {
-    enum { MOST = 4 };
-    return runs->splits.n && runs->splits.n <= MOST && n_by_lanes(runs) < n_by_lanes(g);
+    enum { MOST = 16, DIVISION = 4 }; /* in comparisons */
+    int cost = 0;
+    for (int i = 0; i < runs->splits.n; i++)
+        cost += runs->splits.at[i].op == OP_DIV ? DIVISION : 1;
+    return cost && cost <= MOST && n_by_lanes(runs) < n_by_lanes(g);
 }
