@@ -201,6 +201,27 @@ def test_steps_in_which_quotients_run_on_gather_nothing() -> None:
 
 
 @pytest.mark.skipif(not LESSER, reason="names CPUs of x86-64")
+def test_bounds_of_an_image_gather_at_its_edges_alone() -> None:
+    text = upper_half(HERE / "host/bounds_of_places.tir")
+    code = tirc("-m", "x86-64-v3", "tile,host,llir", "-", text=text).stdout
+    assert code.count("= call <8 x float> @llvm.masked.gather") == 3, code
+    assert code.count("= load <8 x float>") == 3 and "\nrun:" in code, code
+
+
+@pytest.mark.skipif(not LESSER, reason="names CPUs of x86-64")
+def test_strides_are_shuffled_out_of_rows() -> None:
+    """The tail gathers and scatters; a scatter of AVX2 is element after element."""
+    text = upper_half(HERE / "host/strides.tir")
+    code = tirc("-m", "x86-64-v4", "tile,host,llir", "-", text=text).stdout
+    assert len(re.findall(r"= call <\d+ x float> @llvm.masked.gather", code)) == 1, code
+    assert len(re.findall(r"call void @llvm.masked.scatter", code)) == 1, code
+    assert code.count("<16 x i1> <i1 true, i1 false, i1 false, i1 true") == 2, code
+    code = tirc("-m", "x86-64-v3", "tile,host,llir", "-", text=text).stdout
+    assert len(re.findall(r"= call <\d+ x float> @llvm.masked.gather", code)) == 1, code
+    assert code.count("extractelement <") >= 16, code
+
+
+@pytest.mark.skipif(not LESSER, reason="names CPUs of x86-64")
 def test_nests_end_where_their_masks_do() -> None:
     """One element behind the end is combined, so the end is at most one before the last."""
     text = upper_half(HERE / "host/ends_of_masks.tir")

@@ -180,6 +180,7 @@ struct Root {
     int pos;   /* of o, or of the op that makes v: host_pos */
     Node **in; /* by operand; NULL: absent */
     int mode;  /* STORE, ATOMIC: Mode of the access; PRINT: the operand */
+    int by;    /* STORE: lanes stand so many elements apart, where M_STRIDE says so */
     Lv *acc; /* REDUCE: a stack slot an operand; KEEP by panels: one a row of a group, turned: one */
 };
 /* What r is made of, one after the other; behind the last one: NULL. */
@@ -251,14 +252,16 @@ typedef enum Mode {
     M_NONE,
     M_ROW,
     M_GATHER,
+    M_STRIDE,
     M_SAME
-} Mode; /* SAME: one element for all lanes */
+} Mode; /* STRIDE: strides.c; SAME: one element for all lanes */
 struct Node {
     const Val *v;
     DimMap map;
     uint8_t kind;
     bool lane0;   /* wanted for the first lane only */
     uint8_t mode; /* LOAD: Mode */
+    int8_t by;    /* LOAD: lanes stand so many elements apart, where STRIDE says so */
     int32_t
         run; /* REST, BUFFER: not 0: from the first lane on it counts up by so much */
     bool is_early; /* its place is before the masks are looked at */
@@ -272,6 +275,13 @@ struct Node {
     Node *first; /* lane 0 of the operand that counts up, of a comparison by_ends */
     Lv x, vec;   /* the value; splat when x is a scalar and want_vec */
 };
+
+/* Of an access: the pointer of the first lane tells all. */
+static inline bool
+host_is_by_first(const Root *r)
+{
+    return host_is_access(r) && (r->mode == M_ROW || r->mode == M_STRIDE);
+}
 
 void host_emit_group(Host *h, Group *g);
 
@@ -393,6 +403,13 @@ void host_store_bytes(Host *h, Lv x,
 /* o, no load, on lanes (below 2: on one element): what an atomic gives. x: operands; of M_ROW the
  * first is one pointer. */
 Lv host_act(Host *h, const Op *o, Mode m, int lanes, Lv *x);
+
+/* ---- strides.c ------------------------------------------------------------------------------- */
+/* Are lanes that stand `by` elements apart shuffled out of rows? */
+bool host_is_stride(const Host *h, const Type *t, int lanes, int64_t by);
+/* host_read and host_write of those; p: of the first lane. */
+Lv host_read_stride(Host *h, const Type *t, int by, int lanes, Lv p, Lv mask, Lv other);
+void host_write_stride(Host *h, const Type *t, int by, int lanes, Lv p, Lv x, Lv mask);
 
 /* ---- streams.c ------------------------------------------------------------------------------- */
 /* Makes h->streams. */

@@ -126,8 +126,10 @@ emit_load(Host *h, Group *g, Node *n)
     Lv other = n->n_in > 2 ? as_vector(h, g, n->in[2]) : NULL;
     if (n->mode == M_SAME)
         return load_same(h, g, n, mask, other);
-    Lv p = n->mode == M_ROW ? n->in[0]->x : as_vector(h, g, n->in[0]);
+    Lv p = n->mode == M_GATHER ? as_vector(h, g, n->in[0]) : n->in[0]->x;
     host_guard(h, n->v->def, (Mode)n->mode, g->lanes, p, mask);
+    if (n->mode == M_STRIDE)
+        return host_read_stride(h, t, n->by, g->lanes, p, mask, other);
     host_note_row(h, g, n, p);
     return host_read(h, t, (Mode)n->mode, g->lanes, p, mask, other);
 }
@@ -290,9 +292,15 @@ emit_root(Host *h, Group *g, Root *r)
     switch (r->kind) {
     case R_KEEP: emit_keep(h, g, r); return;
     case R_STORE: {
-        Lv x[3] = {r->mode == M_ROW ? r->in[0]->x : root_in(h, g, r, 0)};
+        Lv x[3] = {host_is_by_first(r) ? r->in[0]->x : root_in(h, g, r, 0)};
         for (int i = 1; i < o->n_args; i++)
             x[i] = root_in(h, g, r, i);
+        if (r->mode == M_STRIDE) {
+            host_guard(h, o, M_STRIDE, lanes, x[0], x[2]);
+            host_write_stride(h, ty_pointee(h->c, arg(o, 0)->type), r->by, lanes, x[0],
+                              x[1], x[2]);
+            return;
+        }
         host_act(h, o, (Mode)r->mode, lanes, x);
         return;
     }
@@ -359,7 +367,7 @@ find_masks(Host *h, Group *g)
     }
     for (int i = 0; i < g->roots.n; i++) {
         Root *r = &g->roots.at[i];
-        if (host_is_access(r) && r->mode == M_ROW && op_mask(r->o))
+        if (host_is_by_first(r) && op_mask(r->o))
             add_mask(&m, r->in[op_mask_at(r->o)]);
     }
     return m;

@@ -288,16 +288,35 @@ add_in(Host *h, Group *g, Node *n, const Val *v, bool lane0)
     n->dims |= in->dims;
 }
 
+/* Elements from lane to lane, where the number is a constant. */
+static bool
+stride_of(Host *h, const Val *ptr, DimMap map, int vec, int64_t *step)
+{
+    int d = dim_along(ptr, map, vec);
+    Affine a;
+    for (int e = d + 1; e < ptr->type->rank; e++)
+        if (map.at[e] == vec)
+            return false; /* a diagonal */
+    return d >= 0 && affine_of(h->f, ptr, &a) && affine_const_stride(&a, d, step);
+}
+
+/* by: of M_STRIDE; NULL: a gather does. */
 static Mode
-mode_of(Host *h, Group *g, const Val *ptr, DimMap map)
+mode_of(Host *h, Group *g, const Val *ptr, DimMap map, int64_t *by)
 {
     int64_t step;
     if (g->lanes == 1)
         return M_ROW;
-    if (g->in_runs && host_steps_in_runs(h, g, ptr, map, &step) &&
-        (step == 0 || step == 1))
+    bool in_runs = g->in_runs && host_steps_in_runs(h, g, ptr, map, &step);
+    if (in_runs && (step == 0 || step == 1))
         return step ? M_ROW : M_SAME;
-    return 1 << MIN(run_log2(h, ptr, map, g->vec), 20) >= g->lanes ? M_ROW : M_GATHER;
+    if (1 << MIN(run_log2(h, ptr, map, g->vec), 20) >= g->lanes)
+        return M_ROW;
+    if (!by || !(in_runs || stride_of(h, ptr, map, g->vec, &step)) ||
+        !host_is_stride(h, ty_pointee(h->c, ptr->type), g->lanes, step))
+        return M_GATHER;
+    *by = step;
+    return M_STRIDE;
 }
 
 /* Can two lanes of the mask tell of all? So where an integer that counts up from lane to lane is
@@ -315,7 +334,7 @@ look_at_ends(Host *h, Group *g, Node *n)
         return false;
     const Val *up = arg(o, is_vector(g, n->in[1]));
     if ((is_vector(g, n->in[0]) && is_vector(g, n->in[1])) ||
-        mode_of(h, g, up, n->map) != M_ROW)
+        mode_of(h, g, up, n->map, NULL) != M_ROW)
         return false;
     n->first = host_node(h, g, up, n->map, true);
     return n->by_ends = true;
@@ -326,7 +345,9 @@ load_node(Host *h, Group *g, Node *n)
 {
     const Op *o = n->v->def;
     n->kind = N_LOAD;
-    n->mode = (uint8_t)mode_of(h, g, arg(o, 0), n->map);
+    int64_t by = 0;
+    n->mode = (uint8_t)mode_of(h, g, arg(o, 0), n->map, &by);
+    n->by = (int8_t)by;
     if (n->lane0)
         n->mode = M_ROW;
     add_in(h, g, n, arg(o, 0), n->lane0 || n->mode != M_GATHER);
@@ -429,14 +450,16 @@ build_root(Host *h, Group *g, Root *r)
         r->in[0] = want(h, g, r->v, false);
         return;
     }
+    int64_t by = 0;
     if (host_is_access(r))
-        r->mode = mode_of(h, g, arg(r->o, 0), identity_map(g->rank));
+        r->mode = mode_of(h, g, arg(r->o, 0), identity_map(g->rank),
+                          r->o->op == OP_STORE ? &by : NULL);
+    r->by = (int)by;
     for (int i = 0; i < n; i++)
         if (r->kind != R_PRINT || i == r->mode || ir_attr(r->o, ATTR_MASKED))
             /* others of a print may have another shape */
-            r->in[i] = want(h, g, arg(r->o, i),
-                            i == 0 && host_is_access(r) && r->mode == M_ROW);
-    if (host_is_access(r) && r->mode == M_ROW && op_mask(r->o))
+            r->in[i] = want(h, g, arg(r->o, i), i == 0 && host_is_by_first(r));
+    if (host_is_by_first(r) && op_mask(r->o))
         look_at_ends(h, g, r->in[op_mask_at(r->o)]);
 }
 
