@@ -7,13 +7,43 @@
  *     store %p, %y                                 store %p, %y {nest=1}
  *
  * A value of fewer elements than the loops have that want it is computed there again, or by a nest of
- * its own in front: so if it takes more than MOST_AGAIN instructions an element, or is used twice. What is made of
+ * its own in front: so if it takes more than MOST_AGAIN instructions an element, as a gather for each row does, or is used twice. What is made of
  * scalars by cheap arithmetic, addresses and masks, never is. Such nests do not end the open one, unless
  * they wait for it.
  */
 #include "passes/host/group.h"
 
-enum { MOST_AGAIN = 6, COST_LOAD = 3, MOST_COST = 64 };
+enum { MOST_AGAIN = 6, COST_LOAD = 3, COST_GATHER = 16, MOST_COST = 64 };
+
+/* Does the last dim of v become the last one of more elements, whose loops would compute a row of v for each row? */
+static bool
+is_every_row(const Val *v, int depth)
+{
+    enum { MOST_DEPTH = 4 };
+    int rank = v->type->rank;
+    if (!rank || v->type->shape[rank - 1] == 1 || depth == MOST_DEPTH)
+        return false;
+    for (const Use *u = v->uses; u; u = u->next) {
+        const Op *o = u->user;
+        if (op_is_lazy(o) && o->op != OP_TRANS &&
+            (o->op == OP_BROADCAST || is_every_row(result(o, 0), depth + 1)))
+            return true;
+    }
+    return false;
+}
+
+/* Is an element of o, a load, a lane of its own wherever loops over more elements compute it? */
+static bool
+gathers_every_row(Plan *p, const Op *o)
+{
+    const Val *ptr = arg(o, 0);
+    Affine a;
+    int64_t c;
+    if (!is_every_row(result(o, 0), 0))
+        return false;
+    return !affine_of(p->f, ptr, &a) ||
+           !affine_const_stride(&a, ptr->type->rank - 1, &c) || c > 1 || c < -1;
+}
 
 static int
 cost_of(Plan *p, const Op *o)
@@ -23,7 +53,7 @@ cost_of(Plan *p, const Op *o)
     if (o->op == OP_CONST || o->op == OP_SPLAT || o->op == OP_ARANGE)
         return 0;
     if (o->op == OP_LOAD)
-        return COST_LOAD;
+        return gathers_every_row(p, o) ? COST_GATHER : COST_LOAD;
     int n = element_cost(o);
     for (int i = 0; i < o->n_args; i++)
         n += fact(p, arg(o, i))->cost;
