@@ -222,6 +222,13 @@ def test_strides_are_shuffled_out_of_rows() -> None:
 
 
 @pytest.mark.skipif(not LESSER, reason="names CPUs of x86-64")
+def test_high_halves_are_not_packed() -> None:
+    text = upper_half(HERE / "host/high_halves.tir")
+    code = tirc("-m", "x86-64-v3", "tile,host,asm", "-", text=text).stdout
+    assert code.count("vpmuludq") == 8 and "vpmovzx" not in code, code
+
+
+@pytest.mark.skipif(not LESSER, reason="names CPUs of x86-64")
 def test_nests_end_where_their_masks_do() -> None:
     """One element behind the end is combined, so the end is at most one before the last."""
     text = upper_half(HERE / "host/ends_of_masks.tir")

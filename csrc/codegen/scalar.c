@@ -144,12 +144,41 @@ multiply_wide(Ll *l, Elem e, Lv a, Lv b)
                         LLVMBuildZExt(l->b, b, wide, ""), "");
 }
 
+#ifdef __x86_64__
+/* Of vectors of 32 bits. x86 multiplies the lower halves of lanes of 64 bits, so even and odd elements stay where they are:
+ * LLVM widens the vector, and packs both halves of the result. */
+static Lv
+multiply_high_by_pairs(Ll *l, Lv a, Lv b)
+{
+    LLVMBuilderRef r = l->b;
+    Lt pairs = ll_vec(l->i64, ll_lanes(a) / 2);
+    Lv x[] = {LLVMBuildBitCast(r, a, pairs, ""), LLVMBuildBitCast(r, b, pairs, "")};
+    Lv low = same_int(x[0], UINT32_MAX), half = same_int(x[0], 32);
+    Lv even = LLVMBuildMul(r, LLVMBuildAnd(r, x[0], low, ""),
+                           LLVMBuildAnd(r, x[1], low, ""), "");
+    Lv odd = LLVMBuildMul(r, LLVMBuildLShr(r, x[0], half, ""),
+                          LLVMBuildLShr(r, x[1], half, ""), "");
+    Lv pick[256];
+    int n = ll_lanes(a);
+    for (int i = 0; i < n; i++)
+        pick[i] = ll_i32(l, i + i % 2 * n);
+    even = LLVMBuildLShr(r, even, half, "");
+    return LLVMBuildShuffleVector(r, LLVMBuildBitCast(r, even, LLVMTypeOf(a), ""),
+                                  LLVMBuildBitCast(r, odd, LLVMTypeOf(a), ""),
+                                  LLVMConstVector(pick, (unsigned)n), "");
+}
+#endif
+
 static Lv
 multiply_high(Ll *l, Elem e, Lv a, Lv b)
 {
     unsigned bits = elem_info[e].bits;
     if (bits == 1)
         return same_int(a, 0);
+#ifdef __x86_64__
+    if (!l->machine && bits == 32 && ll_lanes(a) && ll_lanes(a) % 2 == 0)
+        return multiply_high_by_pairs(l, a, b);
+#endif
     Lv p = multiply_wide(l, e, a, b);
     p = LLVMBuildLShr(l->b, p, same_int(p, bits), "");
     return LLVMBuildTrunc(l->b, p, LLVMTypeOf(a), "");
