@@ -121,6 +121,8 @@ def test_what_lies_by_columns_is_turned_in_registers() -> None:
     code = code_of(upper_half(HERE / "host/turned.tir"))
     assert "gather" not in code
     assert code.count("\tvpunpcklwd\t") == code.count("\tvpunpckhwd\t") == 8
+    text = upper_half(HERE / "host/turned_words.tir")
+    assert "gather" not in tirc("-m", "x86-64-v4", "host,asm", "-", text=text).stdout
 
 
 EXP = """
