@@ -224,6 +224,15 @@ def test_strides_are_shuffled_out_of_rows() -> None:
 
 
 @pytest.mark.skipif(not LESSER, reason="names CPUs of x86-64")
+def test_stores_that_take_turns_are_rows() -> None:
+    """32 pairs are four registers; what is loaded between two stores keeps them apart."""
+    text = upper_half(HERE / "host/fields.tir")
+    code = tirc("-m", "x86-64-v4", "tile,host,llir", "-", text=text).stdout
+    assert code.count("  store <16 x float>") == 4, code
+    assert "call void @llvm.masked.store.v16f32" in code, code
+
+
+@pytest.mark.skipif(not LESSER, reason="names CPUs of x86-64")
 def test_high_halves_are_not_packed() -> None:
     text = upper_half(HERE / "host/high_halves.tir")
     code = tirc("-m", "x86-64-v3", "tile,host,asm", "-", text=text).stdout

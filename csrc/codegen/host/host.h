@@ -176,11 +176,12 @@ struct Root {
     bool is_down; /* STORE: columns are consecutive in memory */
     Lv end; /* KEEP: i64, at least 1: of dim end_dim, nobody wants what is behind; NULL: all is wanted */
     int end_dim;
-    int side;  /* KEEP: turned in squares of so many rows (turn.c); 0: it is not */
-    int pos;   /* of o, or of the op that makes v: host_pos */
-    Node **in; /* by operand; NULL: absent */
-    int mode;  /* STORE, ATOMIC: Mode of the access; PRINT: the operand */
-    int by;    /* STORE: lanes stand so many elements apart, where M_STRIDE says so */
+    int side;   /* KEEP: turned in squares of so many rows (turn.c); 0: it is not */
+    int pos;    /* of o, or of the op that makes v: host_pos */
+    Node **in;  /* by operand; NULL: absent */
+    int mode;   /* STORE, ATOMIC: Mode of the access; PRINT: the operand */
+    int by;     /* STORE: lanes stand so many elements apart, where M_STRIDE says so */
+    int fields; /* STORE of M_STRIDE: `by` where this and the roots before fill whole rows, -1 of those before */
     Lv *acc; /* REDUCE: a stack slot an operand; KEEP by panels: one a row of a group, turned: one */
 };
 /* What r is made of, one after the other; behind the last one: NULL. */
@@ -410,6 +411,12 @@ bool host_is_stride(const Host *h, const Type *t, int lanes, int64_t by);
 /* host_read and host_write of those; p: of the first lane. */
 Lv host_read_stride(Host *h, const Type *t, int by, int lanes, Lv p, Lv mask, Lv other);
 void host_write_stride(Host *h, const Type *t, int by, int lanes, Lv p, Lv x, Lv mask);
+/* Finds stores of a nest that lie side by side in turn, when its roots are sorted. */
+void host_find_fields(Host *h, Group *g);
+/* x[0] at p, x[1] an element behind it, .., of `by` values, in rows. */
+void host_write_fields(Host *h, const Type *t, int by, int lanes, Lv p, Lv *x, Lv mask);
+/* At most so many elements are from lane to lane. */
+enum { MOST_STRIDE = 4 };
 
 /* ---- streams.c ------------------------------------------------------------------------------- */
 /* Makes h->streams. */

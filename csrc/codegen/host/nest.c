@@ -284,6 +284,23 @@ flat_index(Host *h, Group *g)
     return flat;
 }
 
+/* A store of lanes that stand apart, or the last of some that are rows together. */
+static void
+emit_stride(Host *h, Group *g, Root *r, Lv *x)
+{
+    const Type *t = ty_pointee(h->c, arg(r->o, 0)->type);
+    host_guard(h, r->o, M_STRIDE, g->lanes, x[0], x[2]);
+    if (!r->fields)
+        host_write_stride(h, t, r->by, g->lanes, x[0], x[1], x[2]);
+    if (r->fields <= 0)
+        return;
+    Lv all[MOST_STRIDE];
+    const Root *first = r + 1 - r->fields;
+    for (int i = 0; i < r->fields; i++)
+        all[i] = as_vector(h, g, first[i].in[1]);
+    host_write_fields(h, t, r->by, g->lanes, first->in[0]->x, all, x[2]);
+}
+
 static void
 emit_root(Host *h, Group *g, Root *r)
 {
@@ -296,9 +313,7 @@ emit_root(Host *h, Group *g, Root *r)
         for (int i = 1; i < o->n_args; i++)
             x[i] = root_in(h, g, r, i);
         if (r->mode == M_STRIDE) {
-            host_guard(h, o, M_STRIDE, lanes, x[0], x[2]);
-            host_write_stride(h, ty_pointee(h->c, arg(o, 0)->type), r->by, lanes, x[0],
-                              x[1], x[2]);
+            emit_stride(h, g, r, x);
             return;
         }
         host_act(h, o, (Mode)r->mode, lanes, x);

@@ -485,6 +485,7 @@ build(Host *h, Group *g)
     if (g->list.n)
         qsort(g->list.at, (size_t)g->list.n, sizeof *g->list.at, by_pos);
     qsort(g->roots.at, (size_t)g->roots.n, sizeof *g->roots.at, by_root_pos);
+    host_find_fields(h, g);
 }
 
 void

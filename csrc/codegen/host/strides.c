@@ -10,12 +10,14 @@
  * Rows overlap so far that none begins before the first lane or ends behind the last one. What lies between two lanes is
  * read and dropped: it is nearer to one of them than a page is long.
  *
+ * Stores that take turns, as of both halves of a pair, are whole rows together, written where the last of them stands.
+ *
  * Rule 1: a step in which a mask drops lanes gathers, but for one that goes backwards, which is a row.
  * Rule 2: what is between two lanes is never written, for it is somebody else's.
  */
 #include "codegen/host/host.h"
 
-enum { MOST_STRIDE = 4, LEAST_LANES = 4, SHUFFLED = 16 };
+enum { LEAST_LANES = 4, SHUFFLED = 16 };
 
 bool
 host_is_stride(const Host *h, const Type *t, int lanes, int64_t by)
@@ -138,4 +140,82 @@ host_write_stride(Host *h, const Type *t, int by, int lanes, Lv p, Lv x, Lv mask
     for (int i = 0; i < lanes && !h->has_masks; i++)
         host_write(h, t, M_ROW, 0, at(h, t, p, (int64_t)i * by),
                    LLVMBuildExtractElement(l->b, x, ll_i32(l, i), ""), NULL);
+}
+
+/* ---- fields ------------------------------------------------------------------------------------- */
+
+static bool
+is_strided(const Root *r, int by)
+{
+    return r->kind == R_STORE && r->mode == M_STRIDE && r->by == by && by > 1;
+}
+
+/* Is y's place k elements behind x's, under the same mask? */
+static bool
+is_behind(Host *h, const Root *x, const Root *y, int k)
+{
+    Affine a, b;
+    const Val *p = arg(x->o, 0), *q = arg(y->o, 0);
+    if (p->type != q->type || !affine_of(h->f, p, &a) || !affine_of(h->f, q, &b) ||
+        op_mask(x->o) != op_mask(y->o))
+        return false;
+    b.base.c -= k;
+    return affine_is_same(&a, &b, p->type);
+}
+
+/* Nothing is loaded between the first and the last of them, so they may be written at once. */
+static bool
+is_at_once(const Group *g, const Root *first, const Root *last)
+{
+    for (int i = 0; i < g->list.n; i++) {
+        const Node *n = g->list.at[i];
+        if (n->kind == N_LOAD && n->pos > first->pos && n->pos < last->pos)
+            return false;
+    }
+    return true;
+}
+
+void
+host_find_fields(Host *h, Group *g)
+{
+    for (int i = 0; i < g->roots.n; i++) {
+        Root *r = &g->roots.at[i];
+        int by = r->by, k = 1;
+        while (by > 1 && k < by && i + k < g->roots.n && is_strided(r, by) &&
+               is_strided(r + k, by) && is_behind(h, r, r + k, k))
+            k++;
+        if (by < 2 || k < by || !is_at_once(g, r, r + by - 1))
+            continue;
+        for (int j = 0; j < by; j++)
+            r[j].fields = j == by - 1 ? by : -1;
+        i += by - 1;
+    }
+}
+
+/* Register after register. */
+void
+host_write_fields(Host *h, const Type *t, int by, int lanes, Lv p, Lv *x, Lv mask)
+{
+    Ll *l = h->l;
+    if (mask && mask != LLVMConstAllOnes(LLVMTypeOf(mask))) {
+        for (int k = 0; k < by; k++)
+            host_write_stride(h, t, by, lanes, at(h, t, p, k), x[k], mask);
+        return;
+    }
+    int n = piece_of(h, t, lanes);
+    for (int i = 0; i < lanes * by; i += n) {
+        Lv row = NULL, pick[64];
+        for (int k = 0; k < by; k++) {
+            for (int j = 0; j < n; j++)
+                pick[j] = (i + j) % by < k ? ll_i32(l, j)
+                          : (i + j) % by == k
+                              ? ll_i32(l, (row ? n : 0) + (i + j) / by % n)
+                              : LLVMGetPoison(l->i32);
+            Lv part = ll_some_lanes(l, x[k], NULL, i / by / n * n, 1, n);
+            row = LLVMBuildShuffleVector(l->b, row ? row : part,
+                                         row ? part : LLVMGetPoison(LLVMTypeOf(part)),
+                                         LLVMConstVector(pick, (unsigned)n), "");
+        }
+        host_write(h, t, M_ROW, n, at(h, t, p, i), row, NULL);
+    }
 }
