@@ -224,6 +224,15 @@ def test_strides_are_shuffled_out_of_rows() -> None:
 
 
 @pytest.mark.skipif(not LESSER, reason="names CPUs of x86-64")
+def test_steps_of_strides_are_not_cut_by_their_length() -> None:
+    """A step is one register, two rows of which are shuffled into one where quotients run on."""
+    text = upper_half(HERE / "host/pooled.tir")
+    code = tirc("-m", "x86-64-v3", "tile,host,llir", "-", text=text).stdout
+    assert code.count("= load <8 x float>") == 4 and "\nrun:" in code, code
+    assert set(re.findall(r"call <(\d+) x float> @llvm.masked.gather", code)) == {"8"}
+
+
+@pytest.mark.skipif(not LESSER, reason="names CPUs of x86-64")
 def test_stores_that_take_turns_are_rows() -> None:
     """32 pairs are four registers; what is loaded between two stores keeps them apart."""
     text = upper_half(HERE / "host/fields.tir")

@@ -156,13 +156,22 @@ may_have_runs(const Host *h)
     return !h->c->opt.check_bounds;
 }
 
+/* Where lanes of the access o are `step` elements apart. */
+static bool
+is_no_gather(const Host *h, const Op *o, int64_t step)
+{
+    enum { LEAST = 4 };
+    return step == 0 || step == 1 ||
+           host_is_stride(h, ty_pointee(h->c, arg(o, 0)->type), LEAST, step);
+}
+
 static void
 survey_access(Host *h, Group *g, Survey *s, const Op *o, DimMap map)
 {
     int run = run_log2(h, arg(o, 0), map, g->vec);
     int64_t step;
     if (1 << MIN(run, 20) < h->vec_bytes / 4 && may_have_runs(h) &&
-        host_steps_in_runs(h, g, arg(o, 0), map, &step) && (step == 0 || step == 1))
+        host_steps_in_runs(h, g, arg(o, 0), map, &step) && is_no_gather(h, o, step))
         s->has_runs = true;
     else if (run >= 2)
         s->run = MIN(s->run, run);
