@@ -463,7 +463,7 @@ build_root(Host *h, Group *g, Root *r)
     if (host_is_access(r))
         r->mode = mode_of(h, g, arg(r->o, 0), identity_map(g->rank),
                           r->o->op == OP_STORE ? &by : NULL);
-    r->by = (int)by;
+    r->by = (int)by, r->fields = 0;
     for (int i = 0; i < n; i++)
         if (r->kind != R_PRINT || i == r->mode || ir_attr(r->o, ATTR_MASKED))
             /* others of a print may have another shape */
