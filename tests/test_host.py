@@ -225,7 +225,7 @@ def test_strides_are_shuffled_out_of_rows() -> None:
 
 @pytest.mark.skipif(not LESSER, reason="names CPUs of x86-64")
 def test_steps_of_strides_are_not_cut_by_their_length() -> None:
-    """A step is one register, two rows of which are shuffled into one where quotients run on."""
+    """A step is one register, shuffled out of two rows where quotients run on."""
     text = upper_half(HERE / "host/pooled.tir")
     code = tirc("-m", "x86-64-v3", "tile,host,llir", "-", text=text).stdout
     assert code.count("= load <8 x float>") == 4 and "\nrun:" in code, code
