@@ -142,6 +142,8 @@ char *file_whole(const char *path, size_t *n);
 uint64_t page_bytes(void); /* of a page */
 /* Is there memory at all n bytes from address on? A system call a page. */
 bool page_is_there(uint64_t address, uint64_t n);
+/* Of n bytes at address: how many, from the first on, have memory. */
+uint64_t bytes_there(uint64_t address, uint64_t n);
 
 /* ---- stack.c --------------------------------------------------------------------- */
 size_t stack_left(void); /* bytes of this thread's stack; SIZE_MAX: unknown */

@@ -33,3 +33,21 @@ page_is_there(uint64_t address, uint64_t n)
             return false;
     return true;
 }
+
+/* A file that was cut ends its mapping's memory; what a hole in the midst hides is not seen. */
+uint64_t
+bytes_there(uint64_t address, uint64_t n)
+{
+    uint64_t page = page_bytes(), first = address & ~(page - 1);
+    if (!n || page_is_there(address + n - 1, 1))
+        return n;
+    uint64_t there = 0, missing = (address + n - 1 - first) / page; /* pages */
+    while (there < missing) {
+        uint64_t middle = there + (missing - there) / 2;
+        if (page_is_there(first + middle * page, 1))
+            there = middle + 1;
+        else
+            missing = middle;
+    }
+    return there ? first + there * page - address : 0;
+}

@@ -143,6 +143,7 @@ launch_regions(const Compiled *v, const Call *c, EmuRegion *out, int *n)
             r.start = span->low ? span->low : c->bits[v->node[i]];
             r.bytes = span->high - span->low;
             r.read_only = code_truth(c->code[v->node[i]]) & NODE_READ_ONLY;
+            r.bytes = bytes_there(r.start, r.bytes);
             out[(*n)++] = r;
             continue;
         }
@@ -151,6 +152,7 @@ launch_regions(const Compiled *v, const Call *c, EmuRegion *out, int *n)
                         : 0;
         if (known <= 0)
             return *n = 0, known;
+        r.bytes = bytes_there(r.start, r.bytes);
         out[(*n)++] = r;
     }
     return 0;
@@ -177,7 +179,7 @@ find_spans(const Compiled *v, const Call *c, bool of_storages, HostSpan *out)
         EmuRegion *r = &region[i];
         if (of_storages)
             tensor_widen(c->k->st, c->value[v->node[r->param]], &r->start, &r->bytes);
-        out[r->param] = (HostSpan){r->start, r->bytes};
+        out[r->param] = (HostSpan){r->start, bytes_there(r->start, r->bytes)};
     }
     for (int i = 0; has_pointer && !n && i < v->bin.n_params; i++)
         out[i] = (HostSpan){0, UINT64_MAX};
@@ -206,9 +208,11 @@ bounds_text(const Compiled *v, const Call *c, const char *did, int param,
                  n == 1 ? "" : "s");
     }
     PyErr_Clear();
-    snprintf(text, size, "%s of %s %lld of '%s' (%s%s%s)", verb,
+    bool is_cut = off >= 0 && off / item < n && !page_is_there(address, 1);
+    snprintf(text, size, "%s of %s %lld of '%s' (%s%s%s)%s", verb,
              is_whole ? "element" : "byte", (long long)(is_whole ? off / item : off),
-             name ? name : "?", elem_info[e].tl, count, memory);
+             name ? name : "?", elem_info[e].tl, count, memory,
+             is_cut ? ", where no memory is: was its file cut?" : "");
 }
 
 int

@@ -136,6 +136,23 @@ def test_addresses_in_integers_are_not_judged():
     assert x.all()
 
 
+@pytest.mark.parametrize("target", ["cpu", "emu:sm_80", "interpreter"])
+@pytest.mark.parametrize("which", ["load", "store"])
+def test_a_file_that_was_cut(target, which, tmp_path):
+    """Its mapping has pages that are no memory: an error, and not SIGBUS."""
+    file, copy = tmp_path / "cut", make()
+    mapped = np.memmap(file, np.float32, "w+", shape=(1 << 16,))
+    whole = np.zeros(1 << 16, np.float32)
+    os.truncate(file, 1 << 16)
+    tegula.knobs.runtime.interpret = target == "interpreter"
+    if target.startswith("emu"):
+        tegula.knobs.runtime.target = target
+    x, y = (mapped, whole) if which == "load" else (whole, mapped)
+    text = f"{which} of element 16384 of '{'x' if which == 'load' else 'y'}' .* no memory"
+    with pytest.raises(OutOfBoundsError, match=text):
+        copy[(256,)](x, y, 0, BLOCK=256)
+
+
 def test_threads_share_a_trial():
     copy = make()
     x = np.ones(1 << 20, np.float32)
