@@ -47,7 +47,9 @@ kernel_init(PyObject *self, PyObject *args, PyObject *kwargs)
     }
     if (f->n_params > MAX_ARGS) {
         fe_function_free(f);
-        return PyErr_Format(PyExc_ValueError, "a kernel has at most %d parameters",
+        return PyErr_Format(PyExc_ValueError,
+                            "a kernel has at most %d parameters: pass some of them "
+                            "as one tuple, whose elements are x[0], x[1], ..",
                             MAX_ARGS),
                -1;
     }

@@ -300,10 +300,8 @@ name_tensor(const Compiled *v, const Call *c, const EmuRun *run, EmuReport *r)
 int
 emu_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
 {
-    EmuRegion region[MAX_ARGS];
+    EmuRegion region[MAX_NODES];
     int n_regions;
-    if (v->bin.n_params > MAX_ARGS)
-        return PyErr_SetString(PyExc_ValueError, "too many parameters to emulate"), -1;
     if (host_load(v) || launch_regions(v, c, region, &n_regions))
         return -1;
     EmuRun run = {

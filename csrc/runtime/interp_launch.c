@@ -12,7 +12,7 @@ typedef struct Run {
     const Compiled *v;
     const Call *call;
     Session *session;
-    EmuRegion region[MAX_ARGS]; /* the memory of the tensors */
+    EmuRegion region[MAX_NODES]; /* the memory of the tensors */
     int n_regions;
 } Run;
 
@@ -111,9 +111,6 @@ interp_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
 {
     Run r = {.v = v, .call = c};
     Comp comp;
-    if (v->bin.n_params > MAX_ARGS)
-        return PyErr_SetString(PyExc_ValueError, "too many parameters to interpret"),
-               -1;
     if (launch_regions(v, c, r.region, &r.n_regions))
         return -1;
     Session *s = calloc(1, sizeof *s); /* session_run owns it */

@@ -661,3 +661,23 @@ def test_an_option_that_launches():
         assert out[0] == 3
         v = put[(1,)](out, 1, 2, num_warps=2, num_stages=4)
         assert (v.metadata.num_warps, v.metadata.num_stages) == (2, 4)
+
+
+@tegula.jit
+def far(out, t):
+    tl.store(out, t[0] + t[299])
+
+
+@pytest.mark.parametrize("target", ["cpu", "emu:sm_80", "interpreter"])
+def test_more_values_than_parameters(target):
+    """A tuple takes what a kernel has no parameters for, which the error says."""
+    out = np.zeros(1, np.int32)
+    with tegula.knobs.runtime.scope():
+        tegula.knobs.runtime.interpret = target == "interpreter"
+        tegula.knobs.runtime.target = "cpu" if target == "interpreter" else target
+        far[(1,)](out, tuple(range(7, 307)))
+    assert out == 7 + 306
+    space = {"tl": tl}
+    exec(f"def many({', '.join(f'a{i}' for i in range(257))}): pass", space)
+    with pytest.raises(ValueError, match="at most 256 parameters: pass .* one tuple"):
+        tegula.jit(space["many"])
