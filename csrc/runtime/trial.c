@@ -15,6 +15,10 @@
  * Code from the disk is not tried: it was, by whoever wrote it. What was compiled without a
  * launch (warmup) goes there with its stage, and whoever launches it first tries it.
  *
+ * A launch whose number is 0, as the length of an empty array, may have met no access: what it
+ * runs stays on trial for up to EMPTY_LAUNCHES such launches of the process. The disk has the
+ * code by then, since a number may be 0 in all launches there are.
+ *
  * Both codes are of one text, so the questions of the variant are those of the code that stays.
  * Other sizes than those of the first launch are not looked at: TEGULA_CHECK_BOUNDS=1 is for that.
  */
@@ -24,11 +28,15 @@
 
 #include <stdlib.h>
 
+enum { EMPTY_LAUNCHES = 8 };
+
 typedef struct Trial {
     Binary bin; /* that checks */
     HostCode code;
     DiskKey disk;  /* where the code goes that has passed */
-    int n_running; /* launches in it: threads */
+    int n_running;   /* launches in it: threads */
+    int n_compiling; /* of those, in compile(): they read the stage */
+    int n_empty;     /* launches that may have met no access */
     bool is_over;
 } Trial;
 
@@ -86,7 +94,9 @@ compile(Compiled *v, const Call *c, Trial *t)
     comp.kernel = v->kernel->f->name;
     comp.symbol = v->symbol;
     comp.option_texts = call_option_texts(c);
+    t->n_compiling++;
     bool ok = compile_text(&comp, s->data, aside_run, &bin);
+    t->n_compiling--;
     if (!ok)
         raise_compile_error(v->st, &comp);
     comp_done(&comp);
@@ -148,15 +158,27 @@ warn_same(const Compiled *v, const Grid *g)
     return 0;
 }
 
+static bool
+may_be_empty(const Compiled *v, const uint64_t *params)
+{
+    for (int i = 0; i < v->bin.n_params; i++)
+        if (!v->bin.params[i].is_ptr && !params[i])
+            return true;
+    return false;
+}
+
 /* The code has run without fault: it may stay. */
 static void
-pass(Compiled *v, Trial *t)
+pass(Compiled *v, Trial *t, const uint64_t *params)
 {
+    bool is_first = binary_stage(&v->bin, TRIAL_STAGE);
+    binary_remove(&v->bin, TRIAL_STAGE);
+    if (is_first && t->disk.dir)
+        disk_store(&v->st->config, &t->disk, v->kernel->f->name, &v->bin);
+    if (may_be_empty(v, params) && ++t->n_empty < EMPTY_LAUNCHES)
+        return;
     t->is_over = true;
     v->trial = NULL;
-    binary_remove(&v->bin, TRIAL_STAGE);
-    if (t->disk.dir)
-        disk_store(&v->st->config, &t->disk, v->kernel->f->name, &v->bin);
 }
 
 int
@@ -164,7 +186,7 @@ trial_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
 {
     Trial *t = v->trial;
     HostStray stray = {.loads_are_fine = true};
-    if (!t->is_over && warn_same(v, g))
+    if (binary_stage(&v->bin, TRIAL_STAGE) && warn_same(v, g))
         return -1;
     t->n_running++; /* under the GIL, as all here but the run */
     int r = t->code.jit ? 0 : compile(v, c, t);
@@ -172,8 +194,8 @@ trial_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
         r = host_run(v, c, &t->code, params, g, &stray);
     if (!r && stray.is_noted && stray.note.param >= 0)
         r = warn(v, c, &stray);
-    if (!r && !t->is_over)
-        pass(v, t);
+    if (!r && !t->is_over && !t->n_compiling)
+        pass(v, t, params);
     if (!--t->n_running && t->is_over)
         drop_trial(t);
     return r;

@@ -136,6 +136,31 @@ def test_addresses_in_integers_are_not_judged():
     assert x.all()
 
 
+@tegula.jit
+def every(x, y, n, BLOCK: tl.constexpr):
+    count = tl.zeros([BLOCK], tl.int32)
+    for at in range(0, n, BLOCK):
+        count += tl.load(x + at + tl.arange(0, BLOCK))
+    for at in range(0, n, BLOCK):
+        tl.store(y + at + tl.arange(0, BLOCK), count)
+
+
+def test_a_launch_of_nothing_is_no_trial():
+    x, y = np.ones(4, np.int32), np.zeros(64, np.int32)
+    for _ in range(3):
+        c = every[(1,)](x[:0], y[:0], 0, BLOCK=16)
+    with pytest.raises(OutOfBoundsError, match="store of element 4 of 'y'"):
+        every[(1,)](y, x, 4, BLOCK=16)
+    assert every[(1,)](y, y, 4, BLOCK=16) is c
+
+
+def test_launches_of_nothing_are_checked_some_times_only():
+    copy, y = make(), np.zeros(1 << 12, np.float32)
+    for _ in range(8):
+        copy[(1,)](y, y, 0, BLOCK=256)
+    assert copy[(1,)](y, y[:10], 0, BLOCK=256)  # within the storage, and not looked at
+
+
 @pytest.mark.parametrize("target", ["cpu", "emu:sm_80", "interpreter"])
 @pytest.mark.parametrize("which", ["load", "store"])
 def test_a_file_that_was_cut(target, which, tmp_path):
