@@ -113,6 +113,16 @@ class env_opt_str(env_base):
     """A text, or None."""
 
 
+class env_path(env_opt_str):
+    """A path, or None; "~" begins at the user's home, as a shell has it."""
+
+    def parse(self, text: str, variable: str) -> Any:
+        return os.path.expanduser(text)
+
+    def __set__(self, obj: Any, value: Any) -> None:
+        super().__set__(obj, self.parse(value, "") if isinstance(value, str) else value)
+
+
 class env_str_callable_default(env_base):
     """A text whose default is computed."""
 

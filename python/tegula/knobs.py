@@ -33,6 +33,7 @@ from .knob_types import env_int as env_int
 from .knob_types import env_nvidia_tool as env_nvidia_tool
 from .knob_types import env_opt_bool as env_opt_bool
 from .knob_types import env_opt_str as env_opt_str
+from .knob_types import env_path as env_path
 from .knob_types import env_str as env_str
 from .knob_types import env_str_callable_default as env_str_callable_default
 from .knob_types import env_strset as env_strset
@@ -107,7 +108,7 @@ ROWS: tuple[Row, ...] = (
         "order in which the emulator runs warps is shuffled by this; 0: in order", "emu_seed"),
     Row("compilation", "dump", "TEGULA_DUMP", None, env_opt_str, None,
         "passes to print the IR after: fold,coalesce or all; kernel: in front picks one kernel", "dump"),
-    Row("compilation", "dump_dir", "TEGULA_DUMP_DIR", "TRITON_DUMP_DIR", env_opt_str, _default_dump_dir,
+    Row("compilation", "dump_dir", "TEGULA_DUMP_DIR", "TRITON_DUMP_DIR", env_path, _default_dump_dir,
         "directory that gets every stage: 00-frontend.tir .. 20-emit.ptx", "dump_dir"),
     Row("compilation", "stop", "TEGULA_STOP", None, env_opt_str, None,
         "pass after which a compile stops, with an error that says so", "stop"),
@@ -125,9 +126,9 @@ ROWS: tuple[Row, ...] = (
     Row("compilation", "line_info", "TEGULA_LINE_INFO", None, env_bool, False,
         "PTX and machine code for GPUs say which line of the kernel they are for: Nsight Compute and "
         "compute-sanitizer show it; nothing else changes, and the disk cache is not used", "line_info"),
-    Row("compilation", "libdevice", "TEGULA_LIBDEVICE", "TRITON_LIBDEVICE_PATH", env_opt_str, None,
+    Row("compilation", "libdevice", "TEGULA_LIBDEVICE", "TRITON_LIBDEVICE_PATH", env_path, None,
         "libdevice.10.bc, for functions of it that tl.extra.libdevice has not; else where CUDA is"),
-    Row("cache", "dir", "TEGULA_CACHE_DIR", "TRITON_CACHE_DIR", env_opt_str, _default_cache_dir,
+    Row("cache", "dir", "TEGULA_CACHE_DIR", "TRITON_CACHE_DIR", env_path, _default_cache_dir,
         "where compiled kernels are kept; empty: nowhere", "cache_dir"),
     Row("cache", "max_bytes", "TEGULA_CACHE_MAX_BYTES", None, env_int, 2 << 30,
         "size above which the least recently used kernels are dropped", "cache_max_bytes"),
@@ -155,7 +156,7 @@ ROWS: tuple[Row, ...] = (
         "print the PTX of every compile", "dump_nvptx"),
     Row("nvidia", "dump_ptxas_log", "TEGULA_DUMP_PTXAS_LOG", "TRITON_DUMP_PTXAS_LOG", env_bool, False,
         "print what the assembler says: registers, spills", "dump_ptxas_log"),
-    Row("nvidia", "libcuda", "TEGULA_LIBCUDA", None, env_opt_str, _default_libcuda,
+    Row("nvidia", "libcuda", "TEGULA_LIBCUDA", None, env_path, _default_libcuda,
         "the driver's library; else libcuda.so.1", "libcuda"),
 )
 # fmt: on

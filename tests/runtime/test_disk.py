@@ -25,6 +25,20 @@ def folder(tmp_path):
         yield tmp_path
 
 
+def test_a_tilde_is_the_users_home(monkeypatch, tmp_path):
+    """In a knob as in a variable: no folder is named "~"."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    with tegula.knobs.cache.scope():
+        tegula.knobs.cache.dir = "~/one"
+        launch(make())
+        assert tegula.knobs.cache.dir == str(tmp_path / "one")
+        del tegula.knobs.cache.dir
+        monkeypatch.setenv("TEGULA_CACHE_DIR", "~/two")
+        launch(make(), n=32)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["one", "two"]
+
+
 def make():
     @tegula.jit
     def kernel(x, out, n, BLOCK: tl.constexpr):

@@ -20,6 +20,7 @@ from tegula.knob_types import (
     env_nvidia_tool,
     env_opt_bool,
     env_opt_str,
+    env_path,
     env_str,
     env_strset,
 )
@@ -43,9 +44,9 @@ ROWS: dict[str, dict[str, env_base]] = {
         "port": env_int("TRITON_REDIS_PORT", 6379),
     },
     "cache": {
-        "home_dir": env_str("TRITON_HOME", os.path.expanduser("~/")),
-        "dump_dir": env_str("TRITON_DUMP_DIR", _below_home("dump")),
-        "override_dir": env_str("TRITON_OVERRIDE_DIR", _below_home("override")),
+        "home_dir": env_path("TRITON_HOME", os.path.expanduser("~/")),
+        "dump_dir": env_path("TRITON_DUMP_DIR", _below_home("dump")),
+        "override_dir": env_path("TRITON_OVERRIDE_DIR", _below_home("override")),
         "manager_class": env_class("TRITON_CACHE_MANAGER", "CacheManager"),
         "remote_manager_class": env_class(
             "TRITON_REMOTE_CACHE_BACKEND", "RemoteCacheBackend"
