@@ -328,3 +328,15 @@ def test_a_file_edited_before_the_first_compile(tmp_path: Path) -> None:
     assert " 123" in first.lower(*SIG)
     assert " 456" in second.lower(*SIG)
     assert "tl.store(x, 456)" in second.src
+
+
+def test_a_file_that_became_shorter(tmp_path, monkeypatch) -> None:
+    """Blank lines, where a function stood when its file was imported."""
+    file = tmp_path / "kernels_that_went.py"
+    file.write_text("import tegula.language as tl\n\n\ndef k(x):\n    tl.store(x, 1)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    import kernels_that_went
+
+    file.write_text("\n" * 9)
+    with pytest.raises(tegula.CompileError, match=r"source of k\(\) is not available"):
+        tegula.jit(kernels_that_went.k).lower("*i32")

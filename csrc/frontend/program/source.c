@@ -456,6 +456,10 @@ parse_lines(FeFunction *f, PyObject *code, PyObject *lines)
             return 0;
         }
         Py_DECREF(text);
+        if (PyErr_ExceptionMatches(PyExc_IndexError)) { /* empty lines */
+            PyErr_Clear();
+            return no_source(f);
+        }
         if (attempt || !PyErr_ExceptionMatches(PyExc_SyntaxError))
             return -1;
         PyErr_Clear();
