@@ -3,6 +3,7 @@
  *     kernel[grid]          kernel.c makes a Launcher and a builtin function around it
  *     (x, y, n, BLOCK=64)   launch(): a vectorcall lands here, no tuple, no dictionary
  *         call_bind_names   options, an object for each parameter  bind.c
+ *         note_grid         a grid that is a function
  *         call_nodes        Py_TYPEs -> nodes                      nodes.c, torch.c, dlpack.c
  *         cache_find        the key of the launch before, or one look-up   cache.c
  *         launch_run        parameters in an array, and go         host_launch.c, cuda_launch.c
@@ -184,15 +185,54 @@ bind_anywhere(Call *c)
     return 0;
 }
 
+/* Notes the grid, once a launch. 0, or -1 with an exception. */
+static int
+note_grid(Call *c, const Launcher *l)
+{
+    if (c->has_grid)
+        return 0;
+    c->grid = l->grid;
+    if (l->fn && grid_call(l->fn, c, &c->grid))
+        return -1;
+    c->has_grid = true;
+    return 0;
+}
+
+/* What a grid function raised: a compile comes first with what is wrong with it. */
+typedef struct Late {
+    PyObject *type, *value, *trace;
+} Late;
+
+/* A grid function comes before anything of a tensor is read, since it may move the memory of
+ * one; it is called once. 0, or -1 with an exception that nothing comes before. */
+static int
+call_grid_function(Call *c, const Launcher *l, Late *late)
+{
+    if (!note_grid(c, l))
+        return 0;
+    if (!PyErr_ExceptionMatches(PyExc_Exception))
+        return -1;
+    PyErr_Fetch(&late->type, &late->value, &late->trace);
+    c->grid = (Grid){{1, 1, 1}};
+    c->has_grid = true;
+    return 0;
+}
+
 /* The arguments as a call with a key. 0, or -1 with an exception. */
 static inline int
 call_begin_bound(Call *c, Kernel *k, const Launcher *l, PyObject *const *args,
-                 Py_ssize_t n_args, PyObject *kwnames, bool warmup)
+                 Py_ssize_t n_args, PyObject *kwnames, bool warmup, Late *late)
 {
+    Grid grid = c->grid;
+    bool has_grid = c->has_grid;
     call_begin(c, k, warmup);
+    c->grid = grid;
+    c->has_grid = has_grid;
     c->stream = l ? l->stream : NULL;
     if (!call_bind_again(c, args, n_args, kwnames) &&
         call_bind_names(c, args, n_args, kwnames))
+        return -1;
+    if (l && l->fn && call_grid_function(c, l, late))
         return -1;
     if (k->f->n_params && call_nodes(c))
         return -1;
@@ -230,19 +270,6 @@ no_stack(const Kernel *k)
                         "itself, by a __dlpack__, a grid or a hook, or its thread has "
                         "a small stack (threading.stack_size)",
                         k->f->name);
-}
-
-/* Notes the grid, once a launch. 0, or -1 with an exception. */
-static int
-note_grid(Call *c, const Launcher *l)
-{
-    if (c->has_grid)
-        return 0;
-    c->grid = l->grid;
-    if (l->fn && grid_call(l->fn, c, &c->grid))
-        return -1;
-    c->has_grid = true;
-    return 0;
 }
 
 /* Notes what a compile, which begins now, may ask of the grid. 0, or -1 with an exception. */
@@ -315,15 +342,23 @@ launch(Kernel *k, const Launcher *l, PyObject *const *args, Py_ssize_t n_args,
         return NULL;
     Compiled *v = NULL;
     bool is_other;
+    Late late = {NULL, NULL, NULL};
+    c.grid = (Grid){{1, 1, 1}};
+    c.has_grid = false;
     do {
         is_other = false;
-        if (!call_begin_bound(&c, k, l, args, n_args, kwnames, warmup))
+        if (!call_begin_bound(&c, k, l, args, n_args, kwnames, warmup, &late))
             v = launch_variant(&c, l, &is_other);
         if (is_other)
             call_done(&c);
     } while (is_other);
     Py_XINCREF((PyObject *)v);
-    int failed = v && l && launch_for_grid(&v, &c, l);
+    bool is_late = late.type && !PyErr_Occurred();
+    if (is_late)
+        PyErr_Restore(late.type, late.value, late.trace);
+    else if (late.type)
+        DROP(late.type, late.value, late.trace);
+    int failed = is_late || (v && l && launch_for_grid(&v, &c, l));
     if (v && !failed && !warmup)
         failed = c.k->st->launch_hook != Py_None ? launch_hooked(v, &c, &c.grid)
                                                  : launch_run(v, &c, &c.grid);

@@ -681,3 +681,38 @@ def test_more_values_than_parameters(target):
     exec(f"def many({', '.join(f'a{i}' for i in range(257))}): pass", space)
     with pytest.raises(ValueError, match="at most 256 parameters: pass .* one tuple"):
         tegula.jit(space["many"])
+
+
+@tegula.jit
+def sevens(out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, 7, mask=i < n)
+
+
+@pytest.mark.parametrize("target", ["cpu", "emu:sm_80", "interpreter"])
+def test_a_grid_that_moves_memory(target):
+    """What it does to a tensor is done before the tensor is read."""
+    calls = []
+    with tegula.knobs.runtime.scope():
+        tegula.knobs.runtime.interpret = target == "interpreter"
+        tegula.knobs.runtime.target = "cpu" if target == "interpreter" else target
+        for n in (1 << 13, 1 << 14, 1 << 15):
+            out = np.zeros(64, np.int32)
+
+            def grid(meta, out=out, n=n):
+                calls.append(meta["n"])
+                out.resize(n, refcheck=False)
+                return (n // 1024,)
+
+            sevens[grid](out, n, BLOCK=1024)
+            assert len(out) == n and (out == 7).all()
+    assert calls == [1 << 13, 1 << 14, 1 << 15]
+
+
+def test_a_compile_that_fails_comes_before_its_grid():
+    out = np.zeros(64, np.int32)
+    with pytest.raises(tegula.CompileError, match="greater than the start"):
+        sevens[lambda meta: (64 // meta["BLOCK"],)](out, 64, BLOCK=0)
+    with pytest.raises(ZeroDivisionError):
+        sevens[lambda meta: (64 // (meta["n"] - 64),)](out, 64, BLOCK=64)
+    assert not out.any()
