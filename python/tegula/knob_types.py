@@ -120,7 +120,9 @@ class env_path(env_opt_str):
         return os.path.expanduser(text)
 
     def __set__(self, obj: Any, value: Any) -> None:
-        super().__set__(obj, self.parse(value, "") if isinstance(value, str) else value)
+        if isinstance(value, (str, bytes, os.PathLike)):
+            value = self.parse(os.fsdecode(value), "")
+        super().__set__(obj, value)
 
 
 class env_str_callable_default(env_base):

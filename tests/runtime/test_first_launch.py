@@ -173,7 +173,9 @@ def test_a_file_that_was_cut(target, which, tmp_path):
     if target.startswith("emu"):
         tegula.knobs.runtime.target = target
     x, y = (mapped, whole) if which == "load" else (whole, mapped)
-    text = f"{which} of element 16384 of '{'x' if which == 'load' else 'y'}' .* no memory"
+    text = (
+        f"{which} of element 16384 of '{'x' if which == 'load' else 'y'}' .* no memory"
+    )
     with pytest.raises(OutOfBoundsError, match=text):
         copy[(256,)](x, y, 0, BLOCK=256)
 
