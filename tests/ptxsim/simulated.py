@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 
 import tegula
+from tegula.tools.tensor_descriptor import TensorDescriptor
 
 ROOT = Path(__file__).parents[2]
 LIBRARY = ROOT / "build" / "libptxsim.so"
@@ -126,13 +128,16 @@ def launched(kernel: Any, grid: Any, *args: Any, **options: Any) -> Any:
             return kernel[grid](*args, **options)
     import torch
 
-    owners = {id(a.of or a): a.of or a for a in args if isinstance(a, Tensor)}
+    tensors = [a.base if isinstance(a, TensorDescriptor) else a for a in args]
+    owners = {id(a.of or a): a.of or a for a in tensors if isinstance(a, Tensor)}
     copies = {
         k: torch.from_numpy(x.array.view(np.uint8).ravel()).cuda()
         for k, x in owners.items()
     }
 
     def there(a: Any) -> Any:
+        if isinstance(a, TensorDescriptor):
+            return replace(a, base=there(a.base))
         if not isinstance(a, Tensor):
             return a
         owner = a.of or a

@@ -55,7 +55,16 @@ class Across(Expr):
             if fn == "sum":
                 return clamped(f"tl.sum(({x}).to(tl.float32){comma})", w.dtype)
             return f"(tl.{fn}({x}{comma}) + 0.0).to(tl.{w.dtype})"
-        kind = d.below(10)
+        kind = d.below(10 if self.plain else 12)
+        if kind > 9:
+            other = d.pick([*INTS, *FLOATS])
+            y = f"({self.expr(v.with_dtype(other), depth - 1)} + 0).to(tl.{other})"
+            z = self.expr(v.with_dtype(d.pick(INTS)), depth - 1)
+            back = axis - len(v.shape) if d.chance(30) else axis
+            e = f"tl.reduce(({x}, {y}, {z}), {back}, spread)[{d.pick([0, 2, 1])}]"
+            if e.endswith("[1]") and is_float(other):
+                e = f"({e} == 3)"
+            return f"({e}).to(tl.{w.dtype})"
         if kind == 0:
             near = self.simple(w.with_shape(()))  # a number from outside
             outer = f"lambda a, b: tl.minimum(tl.minimum(a, b), {near})"
@@ -103,7 +112,12 @@ class Across(Expr):
             if is_float(w.dtype) and not w.whole:  # larger is not associative with NaN
                 x = self.expr(Want(w.dtype, w.shape), depth - 1)
             return f"tl.associative_scan({x}, {axis}, larger{rev}).to(tl.{w.dtype})"
-        kind = d.below(7)
+        kind = d.below(7 if self.plain else 8)
+        if kind == 7:
+            other = d.pick(INTS)
+            y, z = (self.expr(w.with_dtype(other), depth - 1) for _ in range(2))
+            triple = f"tl.associative_scan(({x}, {y}, {z}), {axis}, spread{rev})"
+            return f"({triple}[{d.below(3)}]).to(tl.{w.dtype})"
         if kind == 0:
             y = self.expr(w, depth - 1)
             pair = f"tl.associative_scan(({x}, {y}), {axis}, affine{rev})"

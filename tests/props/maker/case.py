@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import numpy as np
+
+from tegula.tools.tensor_descriptor import TensorDescriptor
 
 HEAD = "# case: "
 # The whole numbers up to 4 by their bits; float8e4b15 ends at 1.75.
@@ -40,6 +43,15 @@ class Param:
     n: int  # elements
     every: bool = False  # value of its type, where there are few
     of: str = ""  # the parameter in front of it whose array it is, too
+    # Of a tensor that the host describes: sides, strides, block, padding.
+    tensor: list = field(default_factory=list)
+
+    def given(self, array: Any) -> Any:
+        """What a launch passes for it."""
+        if not self.tensor:
+            return array
+        sides, strides, block, padding = self.tensor
+        return TensorDescriptor(array, sides, strides, block, padding=padding)
 
 
 @dataclass
@@ -54,7 +66,7 @@ class Case:
     rows: int = 1  # of them; the grid's second side
     streams: bool = False  # the CPU writes past its caches
     targets: list[str] = field(default_factory=lambda: ["cpu", "emu:sm_80"])
-    options: dict[str, int] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
     emu_seed: int = 0  # the order of warps
 
     def dump(self) -> str:

@@ -37,16 +37,6 @@ class Chain(Kernel):
 
     # ---- leaves ----------------------------------------------------------------------
 
-    def edge(self, dtype: str) -> int:
-        """A constant near where something ends."""
-        bits, d = BITS[dtype], self.d
-        low, high = (
-            (0, 2**bits) if dtype in UNSIGNED else (-(2 ** (bits - 1)), 2 ** (bits - 1))
-        )
-        c = d.pick([0, 1, 2, bits, bits // 2, 2 ** d.below(bits), high - 1, low])
-        c = d.pick([1, 1, 1, -1]) * c + d.pick([0, 0, 0, 1, -1])
-        return (c - low) % (high - low) + low
-
     def constant(self, dtype: str, whole: bool = True) -> str:
         if dtype in INTS:
             return str(self.edge(dtype))

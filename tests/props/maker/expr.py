@@ -28,7 +28,19 @@ class Expr(Memory):
                 # Triton's literal -0.0 is 0.0.
                 return self.d.pick(odd if self.plain else [*odd, "-0.0"])
             return f"{self.d.between(-9, 9)}.0"
+        if not self.plain and self.d.chance(12):
+            return str(self.edge(dtype))
         return str(self.d.between(0 if dtype in UNSIGNED else -9, 9))
+
+    def edge(self, dtype: str) -> int:
+        """A constant near where something ends."""
+        bits, d = BITS[dtype], self.d
+        low, high = (
+            (0, 2**bits) if dtype in UNSIGNED else (-(2 ** (bits - 1)), 2 ** (bits - 1))
+        )
+        c = d.pick([0, 1, 2, bits, bits // 2, 2 ** d.below(bits), high - 1, low])
+        c = d.pick([1, 1, 1, -1]) * c + d.pick([0, 0, 0, 1, -1])
+        return (c - low) % (high - low) + low
 
     def full(self, w: Want) -> str:
         c = self.constant(w.dtype, w.whole)
@@ -240,9 +252,13 @@ class Expr(Memory):
             forms.append(
                 f"tl.map_elementwise({d.pick(['branchy', 'larger'])}, {a}, {c})"
             )
+            if not self.plain:
+                forms.append(f"tl.map_elementwise(halves, {a}, {c})[{d.below(2)}]")
+            if not self.plain and w.shape[-1] % 2 == 0:
+                forms.append(f"tl.map_elementwise(crossed, {a}, {c}, pack=2)")
         forms += [f"{v}({a})" for v, want in self.closures if want == w]
         if not w.shape and not self.plain:
-            forms.append(f"pick({a}, {b}, n)")
+            forms += [f"pick({a}, {b}, n)", f"apart({a}, {b})"]
         if w.dtype in SIGNED:
             forms.append(f"twice({a}, {d.between(0, 3)})")
         if is_float(w.dtype) and w.whole:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .case import Case
 from .draw import Draw
 from .scope import FP8, INTS, Var, is_float, size
@@ -77,6 +79,30 @@ def affine(a, b, c, d):
 
 
 @tegula.jit
+def spread(a, b, c, x, y, z):
+    return tl.minimum(a, x).to(a.dtype), tl.maximum(b, y).to(b.dtype), c + z
+
+
+@tegula.jit
+def crossed(a, b, c, d):
+    if a > c:
+        a = d
+    return a, b - c
+
+
+@tegula.jit
+def halves(a, b):
+    if a < b:
+        return b, a
+    return a, b
+
+
+@tegula.jit(noinline=True)
+def apart(a, b):
+    return a * 2 - b
+
+
+@tegula.jit
 def segments(a, f, b, g):
     return tl.where(g != 0, b, a + b), f | g
 
@@ -136,7 +162,30 @@ NEAR = [
 ]
 
 
+NUMBERS = [*INTS, "float16", "bfloat16", "float32", "float64", "int1"]
+
+
 class Kernel(Stmt):
+    def numbers(self, case: Case) -> list[tuple[Var, str]]:
+        """More scalars of the launch: of types that are told, or found out."""
+        d = self.d
+        found: list[tuple[Var, str]] = []
+        value: Any
+        for k in range(d.between(1, 4)):
+            dtype, name = d.pick(NUMBERS), f"s{k}"
+            if d.chance(25):
+                value, typed, dtype = self.edge(d.pick(["int32", "int64"])), "", "int64"
+                value = d.pick([value, 1, 16, 0, 2**31])
+            elif dtype == "int1":
+                value, typed = d.pick([True, False]), ": bool"
+            elif dtype in INTS:
+                value, typed = self.edge(dtype), f": tl.{dtype}"
+            else:
+                value, typed = d.pick([1.0, -3.0, 0.0, 7.0]), f": tl.{dtype}"
+            case.options[name] = value
+            found.append((Var(name, dtype, (), fixed=True), typed))
+        return found
+
     def store(self, out: str, used: dict[str, int], text: str, shape: tuple) -> None:
         d, start = self.d, used.get(out, 0)
         used[out] = start + size(shape)
@@ -176,9 +225,12 @@ class Kernel(Stmt):
     def make(self, large: int = 0) -> Case:
         d = self.d
         case = Case("", n=d.below(9), seed=d.below(1000), grid=d.pick([1, 1, 2, 3, 4]))
+        self.grid = case.grid
         scalars = [("n0", "int32"), ("pid", "int32"), ("big", "int64")]
         given = [Var(name, dtype, (), fixed=True) for name, dtype in scalars]
         given.append(Var("scale", "float32", (), whole=False, fixed=True))
+        numbers = self.numbers(case) if d.chance(25) and not self.plain else []
+        given += [v for v, _ in numbers]
         self.vars += given
         is_large = bool(large) and d.chance(large)
         self.is_usual = is_large and d.chance(60)
@@ -192,6 +244,8 @@ class Kernel(Stmt):
             self.put("    return")
         if is_large:
             self.large_loop()
+        elif d.chance(3) and not self.plain:
+            self.huge()
         del self.vars[: len(given)]
         used = self.stored
         self.results(used)
@@ -202,7 +256,7 @@ class Kernel(Stmt):
             self.params[name].n = n * case.grid
             head.append(f"    {name} += pid * {n}")
         for p in self.params.values():
-            if p.role == "work":
+            if p.role == "work" and not p.tensor:
                 p.n = self.n_work * case.grid
                 head.append(f"    {p.name} += pid * {self.n_work}")
         case.rows = 2 if case.grid == 4 else 1
@@ -213,6 +267,10 @@ class Kernel(Stmt):
             case.options["shift"] = d.pick([16, 0, -16, -64, -256, 48, 3, -2])
         else:
             names_after = "n, big, scale"
+        names_after += "".join(f", {v.name}{typed}" for v, typed in numbers)
+        head += [
+            f"    {v.name} += tl.full([], 0, tl.int64)" for v, t in numbers if not t
+        ]
         first = f"def kernel({', '.join(names)}, {names_after}, C: tl.constexpr):"
         body = "\n".join(["@tegula.jit", first, *typed(case), *head, *self.lines])
         case.text = f"{HELPERS}\n{body}\n"
@@ -234,7 +292,7 @@ class Kernel(Stmt):
 
 def typed(case: Case) -> list[str]:
     """Types that NumPy has not come as bits of their size."""
-    odd = [p for p in case.params if p.dtype in ("bfloat16", *FP8)]
+    odd = [p for p in case.params if p.dtype in ("bfloat16", *FP8) and not p.tensor]
     return [f"    {p.name} = {p.name}.to(tl.pointer_type(tl.{p.dtype}))" for p in odd]
 
 

@@ -77,8 +77,13 @@ class Large(Products):
         n_bytes = 1 if kind in FP8 or kind == "int8" else 4 if kind == "float32" else 2
         if form == "descriptor" and stride * n_bytes % 16 == 0:
             about = f"{source}, {tensor}, [{stride}, 1], {list(sides)}"
+            made = f"{p} = tl.make_tensor_descriptor({about})"
+            if kind in ("float16", "float32", "int8") and d.chance(40):
+                full = [end, width] if is_turned else [height, end]
+                host = [full, [stride, 1], list(sides), "zero"]
+                made = f"{p} = {self.described(source, host)}"
             walk = Walk(
-                f"{p} = tl.make_tensor_descriptor({about})",
+                made,
                 f"{p}.load([{at[0]}, {at[1]}])",
                 "",
             )

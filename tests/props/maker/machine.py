@@ -65,7 +65,7 @@ def outputs(kernel: Any, case: Case, target: str) -> dict[str, np.ndarray]:
         if case.streams:
             tegula.knobs.runtime.stream_bytes = 1
         kernel[(case.grid // case.rows, case.rows)](
-            *(there or arrays).values(),
+            *(p.given((there or arrays)[p.name]) for p in case.params),
             case.n,
             case.big,
             case.scale,

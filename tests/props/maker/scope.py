@@ -101,9 +101,10 @@ class Scope:
         self.closures: list[tuple[str, Want]] = []  # functions of one, in scope
         self.vars: list[Var] = []
         self.params: dict[str, Param] = {}
+        self.grid = 1
         self.indent = 1
         self.in_loop = 0
-        self.n_names = 0
+        self.n_names = 3  # of an input: x0 .. x3
         self.stored: dict[str, int] = {}  # elements of a program in arrays, by name
         self.is_shifted = False  # the kernel has an argument "shift"
         self.n_work = 0  # elements of the scratch array that are in use
@@ -126,6 +127,19 @@ class Scope:
         p = self.params[name]
         p.n = max(p.n, n)
         return p
+
+    def described(self, source: str, tensor: list) -> str:
+        """The name of a parameter: a tensor of the host over the array source."""
+        for p in self.params.values():
+            if p.of == source and p.tensor == tensor:
+                return p.name
+        of = self.params[source]
+        name = f"descriptor{sum(bool(p.tensor) for p in self.params.values())}"
+        p = self.param(
+            name, "in" if of.role == "in" else "work", of.dtype, of.whole, of.n
+        )
+        p.of, p.tensor = source, tensor
+        return name
 
     def put(self, line: str) -> None:
         self.lines.append("    " * self.indent + line)

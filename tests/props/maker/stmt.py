@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from .expr import clamped
 from .scope import INTS, N_IN, Var, Want, size
-from .tiles import Tiles
+from .users import Users
 
 
-class Stmt(Tiles):
+class Stmt(Users):
     def assign(self) -> None:
         w = self.some_want()
         self.bind(self.expr(w), w)
@@ -84,6 +84,8 @@ class Stmt(Tiles):
             "tl.range(n, loop_unroll_factor=2)",
             "range(0, n.to(tl.int64))",
             "tl.range(n, flatten=True, disallow_acc_multi_buffer=True)",
+            "tl.range(n, warp_specialize=True, disable_licm=True)",
+            "tl.range(0, 4, num_stages=1, loop_unroll_factor=4)",
             "tl.range(pid, 3, num_stages=2, loop_unroll_factor=3)",
         ]
         kind = self.d.pick(how)
@@ -230,6 +232,7 @@ class Stmt(Tiles):
         if not self.plain:
             forms += [(2, self.assembly), (2, self.dot_scaled), (2, self.tile_trip)]
             forms += [(1, self.rows_trip), (1, self.hint), (2, self.through_two_names)]
+            forms.append((6, self.users))
             if not nested:
                 forms.append((1, self.leave))
         d.weighted(forms)()
