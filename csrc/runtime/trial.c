@@ -33,7 +33,7 @@ enum { EMPTY_LAUNCHES = 8 };
 typedef struct Trial {
     Binary bin; /* that checks */
     HostCode code;
-    DiskKey disk;  /* where the code goes that has passed */
+    DiskKey disk;    /* where the code goes that has passed */
     int n_running;   /* launches in it: threads */
     int n_compiling; /* of those, in compile(): they read the stage */
     int n_empty;     /* launches that may have met no access */

@@ -679,7 +679,7 @@ def test_more_values_than_parameters(target):
     assert out == 7 + 306
     space = {"tl": tl}
     exec(f"def many({', '.join(f'a{i}' for i in range(257))}): pass", space)
-    with pytest.raises(ValueError, match="at most 256 parameters: pass .* one tuple"):
+    with pytest.raises(ValueError, match=r"at most 256 .* one tuple"):
         tegula.jit(space["many"])
 
 

@@ -18,6 +18,7 @@ class Exact(NamedTuple):
     gives: str
 
 
+NO_NAN = "tl.where(a == a, a, 1.0)"
 WAYS = ["rd", "rn", "ru", "rz"]
 EXACT = [
     *(
@@ -58,13 +59,15 @@ EXACT = [
     ),
     *(
         Exact(f"libdevice.{f}(a, b)", t, t)
-        for f in ("fmod", "remainder", "nextafter", "fdim", "copysign")
+        for f in ("fmod", "remainder", "nextafter", "fdim")
         for t in ("float32", "float64")
     ),
     Exact("libdevice.ldexp(a, b.to(tl.int32) & 31)", "float32", "float32"),
     Exact("libdevice.llrint(a)", "float32", "int64"),
     Exact("libdevice.isnan(a).to(tl.int32)", "float32", "int32"),
-    Exact("libdevice.signbit(a).to(tl.int32)", "float64", "int32"),
+    # The sign of a NaN is nobody's promise.
+    Exact(f"libdevice.signbit({NO_NAN}).to(tl.int32)", "float64", "int32"),
+    *(Exact(f"libdevice.copysign(b, {NO_NAN})", t, t) for t in ("float32", "float64")),
     Exact("tl.rint(a)", "float32", "float32"),
     Exact("tl.polynomial(a, (0.5, -2.0, 3.0))", "float32", "float32"),
     Exact("tl.uint_to_uniform_float(a)", "uint32", "float32"),
