@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from typing import Any
@@ -236,3 +237,27 @@ def test_refused(kernel: Any, message: str) -> None:
 
 def test_load_of_const() -> None:
     load_const.lower("*fp32", "*fp32")
+
+
+@tegula.jit
+def unheard(x, flag, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    v = tl.load(x + i)
+    tl.debug_barrier()
+    tl.atomic_store(flag + i, v)
+    tl.debug_barrier()
+    tl.atomic_load(flag + i)
+    tl.store(out + i, tl.load(flag + i))
+
+
+def test_an_acquire_that_nobody_hears(device: Any) -> None:
+    """ptxas lost its predicate, and with it that of the store in front of it."""
+    x, n = np.arange(64, dtype=np.int32), 64
+    flag, out = device.put(np.zeros(n, np.int32)), device.put(np.zeros(n, np.int32))
+    unheard[(1,)](device.put(x), flag, out, n, num_warps=8)
+    assert (device.get(flag) == x).all() and (device.get(out) == x).all()
+    code = unheard.compile(
+        "*i32", "*i32", "*i32", N=n, num_warps=8, target="cuda:sm_90a"
+    )
+    assert "ld.acquire" not in code.asm["ptx"]
+    assert re.search(r"ld\.relaxed\.gpu.*fence\.acq_rel\.gpu", code.asm["ptx"])

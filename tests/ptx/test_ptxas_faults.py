@@ -19,6 +19,7 @@ TABLE = ROOT / "csrc" / "codegen" / "simt" / "ptxas_faults.def"
 ROWS = re.findall(r'^FAULT\((\w+), .*?"([^"]*)"\)$', TABLE.read_text(), re.M | re.S)
 sys.path.insert(0, str(ROOT / "tests" / "kernels"))
 
+import test_atomic_access  # noqa: E402
 import test_bits_of_floats  # noqa: E402
 import test_float8_masked  # noqa: E402
 import test_integers  # noqa: E402
@@ -109,6 +110,10 @@ BAD = {
     "LOST_CONVERSIONS": Bad(
         test_nans.endless, ("*fp64", "*fp64", "*fp32"), {"N": 128}, "sm_90a",
         r"FSEL R\d+, R\d+, \+QNAN(.|\n)*F2F.F32.F64(.|\n)*F2F.F32.F64", "F2F.F32.F64",
+    ),
+    "UNHEARD_ACQUIRES": Bad(
+        test_atomic_access.unheard, ("*i32", "*i32", "*i32"),
+        {"N": 64, "num_warps": 8}, "sm_90a", r"NOP ;\s*\n.*CCTL", "CCTL.IVALL",
     ),
 }  # fmt: skip
 

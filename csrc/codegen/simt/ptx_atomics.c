@@ -57,19 +57,21 @@ atom(Ll *l, const Atom *k, Lv *values, int n, Lv otherwise)
     return v;
 }
 
-/* "ld.acquire.gpu.global.b32 $0, [ptr];" and st's; bytes travel in words. */
+/* "ld.acquire.gpu.global.b32 $0, [ptr];" and st's; bytes travel in words. An acquire of which nobody
+ * uses the value is a fence behind the load: ptxas drops the load, and then its predicate. */
 static Lv
 one_way(Ll *l, const Atom *k, Elem e, bool is_load, Lv value)
 {
     Asm a = asm_new(l);
     Lt t = LLVMTypeOf(value);
     int bits = elem_info[e].bytes * 8;
+    bool is_fence = is_load && k->pred && !k->is_used && k->sem == SEM_ACQUIRE;
     Lt reg = bits == 8 ? l->i32 : LLVMTypeOf(ptx_as_bits(l, e, value));
     if (is_load)
         asm_out(&a, reg);
     asm_predicate(&a, k->pred);
-    asm_text(&a, "%s.%s.%s.global.b%d ", is_load ? "ld" : "st", sem_word[k->sem],
-             scope_word[k->scope], bits);
+    asm_text(&a, "%s.%s.%s.global.b%d ", is_load ? "ld" : "st",
+             sem_word[is_fence ? SEM_RELAXED : k->sem], scope_word[k->scope], bits);
     if (is_load)
         asm_text(&a, "$0, ");
     asm_text(&a, "[$%d]", asm_in(&a, k->ptr));
@@ -79,6 +81,8 @@ one_way(Ll *l, const Atom *k, Elem e, bool is_load, Lv value)
                  asm_in(&a, bits == 8 ? LLVMBuildZExt(l->b, v, reg, "") : v));
     }
     asm_text(&a, ";");
+    if (is_fence)
+        asm_text(&a, " fence.acq_rel.%s;", scope_word[k->scope]);
     if (is_load && k->pred)
         asm_tie(&a, 0, LLVMConstNull(reg));
     Lv r = asm_done(&a, true, true);
