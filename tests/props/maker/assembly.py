@@ -97,6 +97,8 @@ class Assembly(Named):
         names = [self.fresh("a") for _ in t.args]
         for name, dtype in zip(names, t.args, strict=True):
             self.put(f"{name} = {self.expr(Want(dtype, shape), 1)}")
+        if t.asm.startswith("lop3"):  # of one register ptxas makes something else
+            self.put(f"{names[-1]} += 1")
         results = [self.fresh("s") for _ in t.results]
         types = ", ".join(f"tl.{r}" for r in t.results)
         dtype = types if len(results) == 1 else f"({types})"
