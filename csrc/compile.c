@@ -52,7 +52,7 @@ describe(const Func *f, Binary *out)
     out->target = c->opt.target;
     out->num_warps = f->team_warps; /* launchers of others go by it */
     out->num_stages = c->opt.num_stages;
-    out->num_ctas = 1 << f->log2_ctas;
+    out->num_ctas = ir_num_ctas(f);
     out->facts = binary_copy(c, f->facts, (size_t)f->n_facts * sizeof *f->facts);
     out->n_facts = f->n_facts;
     int n = f->body->n_args;

@@ -33,7 +33,7 @@ need_same(Same *s, const Val *v)
     if (!o || s->differs || map_get(&s->seen, o, 0))
         return;
     map_put(&s->seen, o, 0, (void *)o);
-    bool is_other = o->op == OP_BLOCK_ID ||
+    bool is_other = o->op == OP_BLOCK_ID || o->op == OP_CLUSTER_RANK ||
                     (o->op == OP_PROGRAM_ID && !(s->axes >> ir_attr(o, ATTR_AXIS) & 1));
     s->differs = is_other || o->n_regions || !op_has(o, OPF_PURE) ||
                  s->seen.n > MAX_STEPS;

@@ -280,6 +280,7 @@ rule_range(FactTable *t, const Val *v)
     case OP_BLOCK_ID: return range(0, INT32_MAX - 1);
     case OP_NUM_PROGRAMS:
     case OP_NUM_BLOCKS: return range(1, INT32_MAX);
+    case OP_CLUSTER_RANK: return range(0, MAX_SHARES - 1);
     case OPS(OP_SPLAT, OPS_INDEX, OP_SPLIT, OPS_MOVED, OP_HINT, OP_GATHER):
         return range_of(t, o, 0);
     case OP_JOIN:

@@ -150,7 +150,8 @@ ring_bytes(const Op *o, int i)
 static void
 want_ring(const Op *o, Scratch *w)
 {
-    w->bytes = ring_bytes(o, o->n_results) + (ir_attr(o, ATTR_CLOCKS) ? 8 : 0);
+    w->bytes = ring_bytes(o, o->n_results) + (ir_attr(o, ATTR_CLOCKS) ? 8 : 0) +
+               (ir_attr(o, ATTR_CTAS) ? 8 : 0);
     w->align = SHARED_ALIGN;
 }
 

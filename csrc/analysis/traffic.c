@@ -211,6 +211,7 @@ fill_op(Walk *w, const Op *o, uint64_t *r, int64_t n)
         case OP_NUM_PROGRAMS: r[i] = (uint32_t)w->grid[ir_attr(o, ATTR_AXIS)]; break;
         case OP_BLOCK_ID: r[i] = ir_block_number(w->pid, w->grid); break;
         case OP_NUM_BLOCKS: r[i] = ir_block_count(w->grid); break;
+        case OP_CLUSTER_RANK: r[i] = 0; break;
         case OPS(OP_SPLAT, OPS_SHAPE, OPS_ELEM, OPS_OTHER):
             if (is_rearranged(o))
                 r[i] = in[0][source(o, i)];

@@ -277,6 +277,8 @@ enum {
     GRID_QUARTER = GRID_16 << 1,   /* whole rounds leave at most a quarter of one */
     GRID_HALF = GRID_QUARTER << 1, /* they leave more, and at most a half */
     GRID_ROW = GRID_HALF << 1,     /* it has one axis */
+    GRID_EIGHTH = GRID_ROW << 1,   /* its programs are an eighth of the chip at most */
+    GRID_SIXTEENTH = GRID_EIGHTH << 1, /* a sixteenth */
 };
 
 /* What ptxas has made of this kernel's products by warpgroups, and what was in the code that it

@@ -420,6 +420,7 @@ run_op(Interp *in, const Op *o)
     case OP_BLOCK_ID:
         place(in, result(o, 0))[0] = ir_block_number(in->pid, in->run->grid);
         break;
+    case OP_CLUSTER_RANK: place(in, result(o, 0))[0] = 0; break;
     case OP_NUM_BLOCKS:
         place(in, result(o, 0))[0] = ir_block_count(in->run->grid);
         break;
@@ -453,7 +454,7 @@ run_op(Interp *in, const Op *o)
         break;
     case OPS(OP_BARRIER, OP_ASYNC_COMMIT, OP_ASYNC_WAIT, OP_FENCE_ASYNC): break;
     case OPS(OP_RING_ALLOC, OP_MBAR_WAIT, OP_MBAR_ARRIVE, OP_TMA_LOAD, OP_ROLES,
-             OP_TURN): /* a program is one thread here */
+             OP_TURN, OP_REDUCE_SCATTER): /* a program is one thread here */
         err_at(in->c, o->loc, TARGET, info(o)->text, "the interpreter");
     case OPS(OP_TO_SHARED, OP_MMA_OPEN, OP_MMA_WAIT):
         for (int i = 0; i < o->n_results; i++)

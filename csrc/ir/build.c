@@ -442,6 +442,22 @@ ir_all_strips(const Func *f)
 }
 
 int
+ir_shares(const Func *f)
+{
+    int64_t n = 1;
+    for (const Op *o = f->body->first; o; o = o->next)
+        if (o->op == OP_RING_ALLOC)
+            n = MAX(n, ir_attr(o, ATTR_CTAS));
+    return (int)n;
+}
+
+int
+ir_num_ctas(const Func *f)
+{
+    return ir_shares(f) << f->log2_ctas;
+}
+
+int
 ir_blocks(const Func *f)
 {
     enum { HAS_SPARE = 2 };

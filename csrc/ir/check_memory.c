@@ -402,7 +402,26 @@ check_ring_alloc(const Op *o)
     const Type *mbars = ty_mbar(comp(o), res(o, 0)->slots);
     return ALL(want_word(o, ATTR_ARRIVALS, 1, MAX_ARRIVALS),
                want_word(o, ATTR_PAIR, 0, 2), want_word(o, ATTR_CLOCKS, 0, 1),
-               want_result(o, n, mbars), want_result(o, n + 1, mbars));
+               want_word(o, ATTR_CTAS, 0, MAX_SHARES), want_result(o, n, mbars),
+               want_result(o, n + 1, mbars));
+}
+
+/* Registers of the result are some of the operand's: columns above all others in the layout are a rank's. */
+const char *
+check_reduce_scatter(const Op *o)
+{
+    const Type *all = at(o, 0), *own = res(o, 0);
+    const Op *ring = arg(o, 1)->def;
+    bool ok = all->rank == 2 && own->rank == 2 && all->shape[0] == own->shape[0] &&
+              all->shape[1] % own->shape[1] == 0 && all->elem == own->elem &&
+              (is_elem(all, E_F32) || is_elem(all, E_I32));
+    if (!ok)
+        return refuse(o, "of %s gives %s", type_text(o, all), type_text(o, own));
+    if (!ring || ring->op != OP_RING_ALLOC ||
+        ir_attr(ring, ATTR_CTAS) != all->shape[1] / own->shape[1])
+        return refuse(o, "operand 1 is of no ring of %d blocks",
+                      all->shape[1] / own->shape[1]);
+    return NULL;
 }
 
 /* Operand i is mbarriers, i + 1 says which. */

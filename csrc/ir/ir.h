@@ -86,6 +86,8 @@ elem_is_signed(Elem e)
 enum {
     MAX_NUMEL = 1 << 20,
     MAX_SLOTS = 64,
+    MAX_SHARES =
+        8, /* blocks that share a program: what every chip with clusters takes */
     MAX_SLICES = 1 << 10,
     MAX_ARRIVALS = 32,
     MAX_TMAP_RANK = 5
@@ -194,7 +196,7 @@ enum {
  * analysis/ and passes/ name every op (-Wswitch-enum); whoever adds a row to a group says with it
  * that the op is like the others there. */
 #define OPS_VALUES OP_CONST... OP_EXPAND - 1
-#define OPS_GRID OP_PROGRAM_ID... OP_NUM_BLOCKS
+#define OPS_GRID OP_PROGRAM_ID... OP_CLUSTER_RANK
 #define OPS_SHAPE OP_EXPAND... OP_ADD - 1
 #define OPS_INDEX OP_EXPAND... OP_TRANS /* the same elements under other indices */
 #define OPS_ARITH OP_ADD... OP_EXP - 1
@@ -355,6 +357,8 @@ enum {
     FACT_SAME = 32,
     FACT_OVERLAPS = 64, /* .. or starts elsewhere, and the two overlap */
     FACT_GE0 = 128,     /* an integer that is not negative */
+    FACT_LARGE = 256,   /* one of LARGE_INTEGER at least */
+    LARGE_INTEGER = 2048,
 };
 typedef struct ArgFacts {
     uint16_t truth; /* FACT_* that hold in this launch */
@@ -554,6 +558,10 @@ enum {
     BLOCKS_IN_STRIPS, /* one each, of the last programs as many as a tile has strips */
 };
 int ir_blocks(const Func *f);
+/* How many blocks, a cluster, share a program and its iterations (passes/simt/split_k.c); mostly 1. */
+int ir_shares(const Func *f);
+/* Blocks of a cluster, of those and of programs whose rows are shared (log2_ctas). */
+int ir_num_ctas(const Func *f);
 /* How many strips the tile has of which the loop multiplies one; 0: it is another loop. */
 int ir_strips(const Op *loop);
 /* The same of the function's loops; 0: none is of a strip. */

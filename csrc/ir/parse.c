@@ -501,6 +501,7 @@ parse_facts(Parser *p, int *slot, ArgFacts *facts)
                        : tok_is(w, "same")     ? FACT_SAME
                        : tok_is(w, "overlaps") ? FACT_OVERLAPS
                        : tok_is(w, "ge0")      ? FACT_GE0
+                       : tok_is(w, "large")    ? FACT_LARGE
                                                : 0;
         if (tok_is(w, "slot") && !asked) {
             tok_expect(p, "=");

@@ -348,7 +348,7 @@ put_facts(Printer *p, const Func *f, int i)
     } word[] = {
         {FACT_SAME, "same"},   {FACT_OVERLAPS, "overlaps"}, {FACT_EQ1, "eq1"},
         {FACT_DIV16, "div16"}, {FACT_DIV8, "div8"},         {FACT_DIV4, "div4"},
-        {FACT_DIV2, "div2"},   {FACT_GE0, "ge0"},
+        {FACT_DIV2, "div2"},   {FACT_GE0, "ge0"},           {FACT_LARGE, "large"},
     };
     enum { DIVS = FACT_DIV2 | FACT_DIV4 | FACT_DIV8 | FACT_DIV16 };
     int slot = f->slot[i];

@@ -67,9 +67,9 @@ kernel_init(PyObject *self, PyObject *args, PyObject *kwargs)
         k->names[i] = p->name;
         k->truth_mask[i] = NODE_READ_ONLY;
         k->truth_mask[i] |= p->is_constexpr || p->no_specialize ? 0
-                            : p->no_align                       ? FACT_EQ1 | FACT_GE0
-                            : p->has_type                       ? ALIGN_FACTS | FACT_GE0
-                                                                : TRUTH_BITS;
+                            : p->no_align ? FACT_EQ1 | FACT_GE0 | FACT_LARGE
+                            : p->has_type ? ALIGN_FACTS | FACT_GE0 | FACT_LARGE
+                                          : TRUTH_BITS;
     }
     k->debug = debug;
     k->interpret = interpret;

@@ -273,6 +273,8 @@ cuda_grid_facts(Cuda *cu, int device, const Grid *g)
     unsigned facts = layer <= chip / MAX(g->dim[2], 1) ? GRID_FEW : 0;
     for (unsigned fact = GRID_2, k = 2; fact <= GRID_16; fact <<= 1, k <<= 1)
         facts |= layer <= k * chip / MAX(g->dim[2], 1) ? fact : 0;
+    facts |= layer <= chip / 8 / MAX(g->dim[2], 1) ? GRID_EIGHTH : 0;
+    facts |= layer <= chip / 16 / MAX(g->dim[2], 1) ? GRID_SIXTEENTH : 0;
     bool is_row = g->dim[1] == 1 && g->dim[2] == 1 && layer <= INT32_MAX / 2;
     int64_t rest = chip ? layer % chip * g->dim[2] % chip : 0;
     if (rest)

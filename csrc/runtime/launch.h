@@ -37,7 +37,7 @@ typedef struct Kernel Kernel;
 typedef struct Launcher Launcher;
 typedef struct Compiled Compiled;
 
-enum { MAX_ARGS = 256, MAX_NODES = 512, MAX_OPTIONS = 32 };
+enum { MAX_ARGS = 256, MAX_NODES = 512, MAX_OPTIONS = 48 };
 enum { MAX_DIMS = 64 }; /* of a tensor: NumPy has as many, torch too */
 
 /* ---- nodes ----------------------------------------------------------------------------- */
@@ -80,7 +80,7 @@ enum {
     NODE_READ_ONLY = 0x200,
     TRUTH_BITS = 0x3ff,
     ALIGN_FACTS = FACT_DIV2 | FACT_DIV4 | FACT_DIV8 | FACT_DIV16,
-    INT_FACTS = ALIGN_FACTS | FACT_EQ1 | FACT_GE0,
+    INT_FACTS = ALIGN_FACTS | FACT_EQ1 | FACT_GE0 | FACT_LARGE,
     SHARE_FACTS = FACT_SAME | FACT_OVERLAPS
 };
 
@@ -95,7 +95,8 @@ truth_of_bits(uint64_t v)
 static inline uint16_t
 truth_of_int(uint64_t v, bool is_negative)
 {
-    return (uint16_t)(truth_of_bits(v) | (is_negative ? 0 : FACT_GE0));
+    int sizes = is_negative ? 0 : v < LARGE_INTEGER ? FACT_GE0 : FACT_GE0 | FACT_LARGE;
+    return (uint16_t)(truth_of_bits(v) | sizes);
 }
 
 /* Options of a launch, small enough to be compared in one go. Never zero. */

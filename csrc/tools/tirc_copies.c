@@ -313,7 +313,8 @@ truth_of(const Launch *l, int i)
         if (v % (1 << k) == 0)
             truth |= FACT_DIV2 << (k - 1);
     if (!t->is_ptr)
-        truth |= (v == 1 ? FACT_EQ1 : 0) | (v >= 0 ? FACT_GE0 : 0);
+        truth |= (v == 1 ? FACT_EQ1 : 0) | (v >= 0 ? FACT_GE0 : 0) |
+                 (v >= LARGE_INTEGER ? FACT_LARGE : 0);
     return truth;
 }
 

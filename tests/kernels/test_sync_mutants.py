@@ -18,6 +18,7 @@ import pytest
 import simulated
 import test_persistent
 import test_roles
+import test_shared_k
 from mutants import Subject
 
 import tegula
@@ -400,6 +401,27 @@ def by_bytes(warps: int, **options: Any) -> Subject:
     )  # fmt: skip
 
 
+def by_shares(warps: int, shares: int, **options: Any) -> Subject:
+    """Blocks of a cluster share the iterations of each of two programs; once more with
+    fewer iterations than blocks."""
+    bm, bn, bk = 16 * warps, 64, 64
+    m, n, k = bm, 2 * bn, (4 * shares + 3) * bk
+    a, b = whole(0, m, k), whole(1, n, k)
+
+    def of(first: int, last: int) -> Subject:
+        part = slice(first * bk, last * bk)
+        want = a[:, part].astype(np.float64) @ b[:, part].astype(np.float64).T
+        out = np.full((m, n), np.nan, np.float16)
+        return subject(
+            test_shared_k.product, (1, 2), [a, b, out], want, m, n, k, first, last, BM=bm,
+            BN=bn, BK=bk, HOW="", num_warps=warps, split_k=str(shares), **options,
+        )  # fmt: skip
+
+    s = of(2, 4 * shares + 3).beside(of(2, 3))
+    assert f".reqnctapercluster {shares}" in s.ptx
+    return s
+
+
 def in_turn(
     warps: int, *launches: tuple[int, int], blocks: int = 4, **options: Any
 ) -> Subject:
@@ -472,6 +494,8 @@ SUBJECTS: dict[str, Callable[[], Subject]] = {
     "weights of bytes, by all": lambda: by_bytes(8, hopper="2,1"),
     "matmul by pairs, one group": lambda: by_pairs(4, 64, True, hopper="3,3"),
     "matmul by pairs, two groups": lambda: by_pairs(8, 128, False, hopper="3,3"),
+    "shared K, one group": lambda: by_shares(4, 2, hopper="3,2"),
+    "shared K, two groups": lambda: by_shares(8, 4, hopper="3,2"),
     "attention, one group": lambda: attention(False, 4, hopper="3,2"),
     "attention, two groups": lambda: attention(False, 8, hopper="3,3"),
     "attention, rotated": lambda: attention(
@@ -552,6 +576,26 @@ EQUIVALENT = [
     (
         "strips", r"removed: @\S+ mbarrier\.arrive.* #4$",
         "Nobody fills a slot behind a strip.",
+    ),
+    (
+        "shared K", r"removed: @\S+ mbarrier\.arrive.* #2$",
+        "Nobody fills a slot behind the loop.",
+    ),
+    (
+        "shared K", r"always 0: mbarrier\.try_wait.* #3$",
+        "What blocks send each other comes once, so its wait is for phase 0.",
+    ),
+    (
+        "shared K",
+        r"(removed|one more pending): cp\.async\.bulk\.wait_group 0|"
+        r"removed: (bar\.sync 1, .* #2|@\S+ bar\.sync [23], .* #[23])$",
+        "A program stores one tile, so nothing is sent when it writes its stage, and nobody "
+        "waits for those who would wait for that.",
+    ),
+    (
+        "shared K", r"the second, who (reads|fills): .* = select .*, %last",
+        "Where the last part ends is the loop's own end, or counted: the counter wraps only "
+        "behind the largest number.",
     ),
     (
         "causal, (one|two)", r"removed: wgmma\.fence.* #1$",
@@ -694,7 +738,8 @@ def test_a_warp_that_is_always_last_stops_nobody(name: str) -> None:
     """As under a tool that makes one slow: it runs where all others only wait."""
     s = made(name)
     n_warps = int(re.findall(r"\.reqntid (\d+)", s.ptx)[0]) // 32
-    for warp in range(n_warps * (1 + (".reqnctapercluster 2" in s.ptx))):
+    blocks = int((re.findall(r"\.reqnctapercluster (\d)", s.ptx) or "1")[0])
+    for warp in range(n_warps * blocks):
         assert not s.again(s.ptx, (warp + 1) << 32)
         assert s.is_right()
 

@@ -58,6 +58,7 @@ REMOVED = [
     ("arrival", r"(@\S+ )?mbarrier\.arrive"),
     ("arrival", r"mbarrier\.init"),
     ("copy", r"cp\.async\.bulk\.tensor\S*mbarrier"),
+    ("copy", r"st\.async"),
 ]
 TRY_WAIT = re.compile(
     r"(\s*mbarrier\.try_wait\.parity\S* )(%p\d+), \[(%r\d+)\], (%r\d+);"

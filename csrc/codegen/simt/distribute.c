@@ -562,6 +562,9 @@ op(Sim *s, const Op *o)
         sim_define(s, result(o, 0))[0] = s->m->program_id(s->l, 0);
         return;
     case OP_NUM_BLOCKS: sim_define(s, result(o, 0))[0] = s->m->num_blocks(s->l); return;
+    case OP_CLUSTER_RANK:
+        sim_define(s, result(o, 0))[0] = s->m->cluster_rank(s->l);
+        return;
     case OPS_INDEX: rename_regs(s, o); return;
     case OP_JOIN:
     case OP_CAT: cat_blocks(s, o); return;
@@ -596,6 +599,7 @@ op(Sim *s, const Op *o)
     case OP_TURN: sim_turn(s, o); return;
     case OP_TMA_LOAD: sim_tma_load(s, o); return;
     case OP_ROLES: sim_roles(s, o); return;
+    case OP_REDUCE_SCATTER: sim_reduce_scatter(s, o); return;
     case OP_TENSOR_MAP: sim_tensor_map(s, o); return;
     case OP_MAP_LOAD: sim_map_load(s, o); return;
     case OP_MAP_STORE: sim_map_store(s, o); return;
@@ -750,7 +754,7 @@ cg_simt(Func *f, Binary *out)
     out->shared = s.shared_bytes;
     out->num_warps = f->team_warps;
     out->block_warps = block_warps(f);
-    out->num_ctas = 1 << f->log2_ctas;
+    out->num_ctas = ir_num_ctas(f);
     size_t n;
     out->symbol = strdup(LLVMGetValueName2(l->fn, &n));
     if (!out->symbol)

@@ -129,6 +129,13 @@ typedef struct Machine {
     void (*pair_open)(Ll *l);
     void (*pair_arrive)(Ll *l, Lv at, Lv pred);
     void (*pair_meet)(Ll *l, bool is_begin);
+    /* Blocks that share a program (RING_ALLOC {ctas}). rank: of this one. meet: the team's threads of all of
+     * them. place: an address in another one's shared memory, where push writes 16 bytes, so many behind; they
+     * arrive at the mbarrier there. */
+    Lv (*cluster_rank)(Ll *l);
+    void (*cluster_meet)(Ll *l);
+    Lv (*cluster_place)(Ll *l, int rank, Lv offset);
+    void (*cluster_push)(Ll *l, Lv place, int behind, Lv words[4], Lv mbar);
     /* Of two warpgroups, each of which knows whether it is the first. */
     void (*begin_late)(Ll *l, int clocks, Lv is_first);
     /* The same, since the first group began with program `turn` or a later one, which `is_one`, a thread of that

@@ -95,6 +95,9 @@ ptx_begin(Ll *l, const Func *f, Lv *params)
     }
     l->machine_data = NEW(l->c->arena, PtxMachine);
     ptx_state(l)->first_map = n;
+    ptx_state(l)->log2_cluster = log2_of(ir_num_ctas(f));
+    if (ir_shares(f) > 1)
+        ptx_share_program(l, ir_shares(f));
     ptx_state(l)->first_grid = n_hidden > n_maps ? n + n_maps : -1;
     for (int i = 0; i < n_maps; i++)
         ptx_map_param(l, n + i);
@@ -143,7 +146,7 @@ ptx_program_id(Ll *l, int axis)
 {
     static const char *const name[] = {"ctaid.x", "ctaid.y", "ctaid.z"};
     Lv v = special_register(l, name[axis]);
-    return axis ? v : LLVMBuildLShr(l->b, v, ll_i32(l, l->log2_ctas), "");
+    return axis ? v : LLVMBuildLShr(l->b, v, ll_i32(l, ptx_state(l)->log2_cluster), "");
 }
 
 static Lv
@@ -160,7 +163,7 @@ ptx_num_programs(Ll *l, int axis)
     if (grid >= 0)
         return LLVMGetParam(l->fn, (unsigned)(grid + axis));
     Lv v = special_register(l, name[axis]);
-    return axis ? v : LLVMBuildLShr(l->b, v, ll_i32(l, l->log2_ctas), "");
+    return axis ? v : LLVMBuildLShr(l->b, v, ll_i32(l, ptx_state(l)->log2_cluster), "");
 }
 
 static void
@@ -331,6 +334,10 @@ const Machine machine_ptx = {
     .pair_open = ptx_pair_open,
     .pair_arrive = ptx_pair_arrive,
     .pair_meet = ptx_pair_meet,
+    .cluster_rank = ptx_cluster_rank,
+    .cluster_meet = ptx_cluster_meet,
+    .cluster_place = ptx_cluster_place,
+    .cluster_push = ptx_cluster_push,
     .begin_late = ptx_begin_late,
     .keep_open = ptx_keep_open,
     .keep_late = ptx_keep_late,

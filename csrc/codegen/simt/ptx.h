@@ -13,6 +13,7 @@ typedef struct PtxMachine {
     int barriers_at;       /* of a cluster's exchanges, in shared memory */
     bool is_cluster_ready; /* somewhere above all blocks were waited for */
     bool is_pair;          /* a program's block is one of two in a cluster */
+    int log2_cluster;      /* blocks that share a program, whatever they share of it */
 } PtxMachine;
 
 static inline PtxMachine *
@@ -100,6 +101,11 @@ void ptx_mbar_arrive(Ll *l, Lv at, int bytes, Lv pred);
 void ptx_pair_open(Ll *l);
 void ptx_pair_arrive(Ll *l, Lv at, Lv pred);
 void ptx_pair_meet(Ll *l, bool is_begin);
+void ptx_share_program(Ll *l, int blocks);
+Lv ptx_cluster_rank(Ll *l);
+void ptx_cluster_meet(Ll *l);
+Lv ptx_cluster_place(Ll *l, int rank, Lv offset);
+void ptx_cluster_push(Ll *l, Lv place, int behind, Lv words[4], Lv mbar);
 void ptx_begin_late(Ll *l, int clocks, Lv is_first);
 void ptx_keep_open(Ll *l, int at);
 void ptx_keep_late(Ll *l, int clocks, Lv is_first, Lv is_one, Lv at, Lv turn);

@@ -119,6 +119,59 @@ ptx_pair_meet(Ll *l, bool is_begin)
         ll_asm(l, l->void_, text[is_begin][i], "~{memory}", NULL, 0, true);
 }
 
+/* Of the kernel, before other code names shared memory. */
+void
+ptx_share_program(Ll *l, int blocks)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%d,1,1", blocks);
+    ptx_state(l)->is_pair = true;
+    ll_fn_attr(l, l->fn, "nvvm.cluster_dim", text);
+}
+
+Lv
+ptx_cluster_rank(Ll *l)
+{
+    int blocks = 1 << ptx_state(l)->log2_cluster;
+    Lv rank = ll_intrinsic(l, "llvm.nvvm.read.ptx.sreg.cluster.ctarank", NULL, 0, NULL,
+                           0);
+    return LLVMBuildAnd(l->b, rank, ll_i32(l, blocks - 1), "");
+}
+
+/* Warps that bring tiles are through, or have left, and nobody waits for who has left. What was read before has been
+ * read, and nothing was written that others look at. */
+void
+ptx_cluster_meet(Ll *l)
+{
+    ll_asm(l, l->void_, "barrier.cluster.arrive.relaxed.aligned;", "~{memory}", NULL, 0,
+           true);
+    ll_asm(l, l->void_, "barrier.cluster.wait.aligned;", "~{memory}", NULL, 0, true);
+}
+
+Lv
+ptx_cluster_place(Ll *l, int rank, Lv offset)
+{
+    Lv args[] = {ptx_shared_address(l, offset), ll_i32(l, rank)};
+    return ll_asm(l, l->i32, "mapa.shared::cluster.u32 $0, $1, $2;", "=r,r,r", args, 2,
+                  false);
+}
+
+void
+ptx_cluster_push(Ll *l, Lv place, int behind, Lv words[4], Lv mbar)
+{
+    Asm x = asm_new(l);
+    asm_text(&x,
+             "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 "
+             "[$%d+%d], ",
+             asm_in(&x, place), behind);
+    int first = x.out.n + x.in.n;
+    for (int i = 0; i < 4; i++)
+        asm_in(&x, words[i]);
+    asm_vector(&x, first, 4);
+    asm_text(&x, ", [$%d];", asm_in(&x, mbar));
+    asm_done(&x, true, true);
+}
+
 /* Immediates, as in ptx_barrier; that of the team is 1. */
 void
 ptx_group_barrier(Ll *l, Lv is_first)

@@ -45,9 +45,13 @@ sim_ring_alloc(Sim *s, const Op *o)
     s->m->mbar_init(l, at + (int)ring_bytes(o, n - 2), slots, 1);
     s->m->mbar_init(l, at + (int)ring_bytes(o, n - 1), slots,
                     blocks * (int)ir_attr(o, ATTR_ARRIVALS));
+    if (ir_attr(o, ATTR_CTAS))
+        s->m->mbar_init(l, sim_scatter_mbar(s, o), 1, 1);
     s->m->mbar_init_done(l);
     if (ir_attr(o, ATTR_CLOCKS))
         s->m->keep_open(l, at + (int)ring_bytes(o, n));
+    if (ir_attr(o, ATTR_CTAS))
+        sim_open_scatter(s, o);
     ll_jump(l, go);
 }
 

@@ -212,6 +212,14 @@ void sim_mbar_arrive(Sim *s, const Op *o);
 void sim_turn(Sim *s, const Op *o);
 void sim_tma_load(Sim *s, const Op *o);
 void sim_roles(Sim *s, const Op *o);
+
+/* ---- reduce_scatter.c ------------------------------------------------------------------------- */
+void sim_reduce_scatter(Sim *s, const Op *o);
+int sim_scatter_mbar(Sim *s,
+                     const Op *ring); /* where the blocks' sums arrive, in bytes */
+/* By one thread, which has made it: how many bytes will come to it. */
+void sim_open_scatter(Sim *s, const Op *ring);
+
 void sim_gather(Sim *s, const Op *o);
 void sim_share_results(Sim *s, const Op *o);
 void sim_inline_asm(Sim *s, const Op *o); /* assembly.c */

@@ -16,6 +16,7 @@ const char *const order_simt[] = {
     "share_operands", /* behind pipeline, whose slots are shared memory already */
     "start_dots",     /* where copies and barriers stand is settled */
     "split_roles",    /* behind start_dots: when slots are free is settled */
+    "split_k", /* behind split_roles: as strips, which leaves alone what this one takes */
     "strips",      /* behind split_roles: loops of both roles change, each in its way */
     "pair_blocks", /* behind split_roles: of what the filling role computes alone */
     "halves",      /* behind start_dots, which places waits */

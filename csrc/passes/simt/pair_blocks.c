@@ -389,7 +389,8 @@ pair(Func *f, const Op *roles)
     const char *asked = option_text(f->c->option_texts, "multicast=", &n);
     Pairs p = {.f = f, .filler = roles->regions[1], .pair = 1};
     bool in_turn = ir_blocks(f) == BLOCKS_IN_TURN;
-    if ((n && asked[0] == '0') || f->c->opt.launch_cooperative_grid ||
+    if ((n && asked[0] == '0') || ir_shares(f) > 1 ||
+        f->c->opt.launch_cooperative_grid ||
         (in_turn && !has_one_product(roles->regions[0])))
         return;
     find_tiles(&p, p.filler);

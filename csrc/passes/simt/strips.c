@@ -276,8 +276,8 @@ may_deal(const Strips *s)
     const char *asked = option_text(f->c->option_texts, "persistent=", &n);
     if (s->turns[0])
         return s->turns[1] && may_store_late(s->f, s->team);
-    return !(n && asked[0] == '0') && ir_blocks(f) == BLOCKS_AS_PROGRAMS &&
-           !f->c->opt.launch_cooperative_grid;
+    return !(n && asked[0] == '0') && ir_shares(f) == 1 &&
+           ir_blocks(f) == BLOCKS_AS_PROGRAMS && !f->c->opt.launch_cooperative_grid;
 }
 
 /* The loop of programs in turn; NULL: there is none. */

@@ -60,6 +60,7 @@ class CUDAOptions:
     abi: str | None = None
     persistent: str | None = None
     multicast: str | None = None
+    split_k: str | None = None
     ir_override: str | None = None
     enable_fp_fusion: bool = True
     enable_reflect_ftz: bool = True
