@@ -1,5 +1,5 @@
-"""Products of few programs, whose K blocks of a cluster share. As PTX on a simulated chip of
-16 multiprocessors."""
+"""Products of few programs, whose K blocks of a cluster share. As PTX on a simulated chip
+of 16 multiprocessors."""
 
 from __future__ import annotations
 
@@ -95,8 +95,8 @@ def run(
 @pytest.mark.parametrize("k", [8, 64, 72, 200, 264, 520, 1032])
 @pytest.mark.parametrize("how", ["scaled", "of columns"])
 def test_iterations(how, k):
-    """Fewer than blocks, as many, and more than a ring has slots. What differs from column to
-    column is not computed of a rank's columns."""
+    """Fewer than blocks, as many, and more than a ring has slots. What differs from column
+    to column is not computed of a rank's columns."""
     compiled = test_strips.run((128, 248, k), (64, 128, 64), how, 4, split_k="4")
     assert shares_of(compiled) == (4 if how == "scaled" else 1)
 
@@ -168,3 +168,8 @@ def test_same_bits():
         want = a.astype(float) @ b.astype(float).T
         np.testing.assert_allclose(c.numpy(), want, rtol=1e-4, atol=1e-3)
     assert len(found) == 1
+
+
+def test_strips_see_what_stands_right_behind():
+    """A place that the loop carries is of use in the first op behind its last wait."""
+    assert shares_of(run("counted", n_m=3, n_n=1, split_k="1")) == 1

@@ -589,13 +589,13 @@ EQUIVALENT = [
         "shared K",
         r"(removed|one more pending): cp\.async\.bulk\.wait_group 0|"
         r"removed: (bar\.sync 1, .* #2|@\S+ bar\.sync [23], .* #[23])$",
-        "A program stores one tile, so nothing is sent when it writes its stage, and nobody "
-        "waits for those who would wait for that.",
+        "A program stores one tile, so nothing is sent when it writes its stage, and "
+        "nobody waits for those who would wait for that.",
     ),
     (
         "shared K", r"the second, who (reads|fills): .* = select .*, %last",
-        "Where the last part ends is the loop's own end, or counted: the counter wraps only "
-        "behind the largest number.",
+        "Where the last part ends is the loop's own end, or counted: the counter wraps "
+        "only behind the largest number.",
     ),
     (
         "causal, (one|two)", r"removed: wgmma\.fence.* #1$",

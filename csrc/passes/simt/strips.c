@@ -162,7 +162,7 @@ is_used_behind(const Strips *s, const Op *o)
             const Op *user = ir_op_in(s->loop->block, u->user), *in = s->loop;
             while (in != s->last->next && in != user)
                 in = in->next;
-            if (in != user)
+            if (in == s->last->next)
                 return true;
         }
     return false;
