@@ -23,7 +23,7 @@
  * Rule 3: a program does nothing that anybody could see twice, but for its one store.
  * Rule 4: slots have room for a tile of sums.
  */
-#include "passes/passes.h"
+#include "passes/simt/sums.h"
 
 enum { MAX_DEPTH = 24, LEAST_COLUMNS = 16 };
 
@@ -37,20 +37,6 @@ typedef struct Split {
 } Split;
 
 /* ---- finding ----------------------------------------------------------------------------- */
-
-/* The one op of that kind; NULL: there is none, or another. */
-static Op *
-only_op(const Block *b, OpCode op)
-{
-    Op *found = NULL;
-    EACH_OP(o, b) {
-        if (o->op == op && found)
-            return NULL;
-        if (o->op == op)
-            found = o;
-    }
-    return found;
-}
 
 /* Is o one that a loop of products, or of those who bring tiles, may have? */
 static bool
@@ -139,23 +125,6 @@ may_begin_anew(const Op *loop)
     return true;
 }
 
-/* Do both compute the same, of numbers that are there in front of the loops? */
-static bool
-computes_same(const Val *x, const Val *y, int depth)
-{
-    const Op *a = x->def, *b = y->def;
-    if (x == y)
-        return a || !x->block->owner;
-    if (!a || !b || depth == MAX_DEPTH || a->op != b->op || a->n_args != b->n_args ||
-        a->n_regions || !op_has(a, OPF_PURE) || x->type != y->type ||
-        a->bits != b->bits || memcmp(a->attr, b->attr, sizeof a->attr))
-        return false;
-    for (int i = 0; i < a->n_args; i++)
-        if (!computes_same(arg(a, i), arg(b, i), depth + 1))
-            return false;
-    return true;
-}
-
 /* Do sums begin at zero, and is nothing else carried that is a block? */
 static bool
 begins_at_zero(const Split *s)
@@ -175,68 +144,11 @@ begins_at_zero(const Split *s)
     return n == 1;
 }
 
-/* Is what the loop or an op behind it gives of use behind s->last? */
-static bool
-is_used_behind(const Split *s, const Op *o)
-{
-    for (int i = 0; i < o->n_results; i++)
-        for (const Use *u = result(o, i)->uses; u; u = u->next) {
-            const Op *user = ir_op_in(s->team, u->user), *in = s->loop;
-            while (in != s->last->next && in != user)
-                in = in->next;
-            if (in == s->last->next)
-                return true;
-        }
-    return false;
-}
-
-/* The sums behind the loop: where they are waited for, or the loop's result; and the last op that has to do with slots. */
 static bool
 find_end(Split *s)
 {
-    s->last = s->loop;
-    for (Op *o = s->loop->next; o; o = o->next) {
-        if (o->op == OP_MMA_WAIT && o->n_results == 1 && !s->wait &&
-            arg(o, 0)->def == s->loop)
-            s->wait = s->last = o;
-        else if (o->op == OP_MBAR_ARRIVE)
-            s->last = o;
-        else if (!op_has(o, OPF_PURE) || o->n_regions)
-            break;
-    }
-    if (!s->wait)
-        return false;
-    for (const Op *o = s->loop; o != s->last->next; o = o->next)
-        if (o != s->wait && is_used_behind(s, o))
-            return false;
-    return true;
-}
-
-/* Rule 2. */
-static bool
-is_of_product(const Split *s, const Val *v, int depth)
-{
-    const Op *o = v->def;
-    if (o == s->wait || !v->type->rank)
-        return true;
-    if (!o || depth == MAX_DEPTH || !(op_has(o, OPF_ELEM) || o->op == OP_SPLAT) ||
-        !op_has(o, OPF_PURE) || o->n_results > 1)
-        return o && o->op == OP_CONST;
-    for (int i = 0; i < o->n_args; i++)
-        if (!is_of_product(s, arg(o, i), depth + 1))
-            return false;
-    return true;
-}
-
-/* Is the store all that v comes to? */
-static bool
-is_stored_alone(const Split *s, const Val *v, int depth)
-{
-    for (const Use *u = v->uses; u; u = u->next)
-        if (u->user != s->store && (depth == MAX_DEPTH || !op_has(u->user, OPF_ELEM) ||
-                                    !is_stored_alone(s, result(u->user, 0), depth + 1)))
-            return false;
-    return true;
+    s->wait = wait_for_sums(s->loop, &s->last);
+    return s->wait && !is_used_behind_sums(s->loop, s->wait, s->last);
 }
 
 /* Rules 2 and 3. */
@@ -254,8 +166,8 @@ find_store(Split *s)
             (op_has(o, OPF_STAYS) || (op_has(o, OPF_WRITES) && !op_has(o, OPF_SHARED))))
             return false;
     return tile_form(s->store).lead == 0 &&
-           is_of_product(s, arg(s->store, s->store->n_args - 1), 0) &&
-           is_stored_alone(s, result(s->wait, 0), 0);
+           is_of_sums(s->wait, arg(s->store, s->store->n_args - 1), 0) &&
+           is_stored_alone(s->store, result(s->wait, 0), 0);
 }
 
 /* The loop that holds all that brings tiles. */

@@ -43,9 +43,7 @@
  * Rule 5: few programs are left behind whole rounds, or there are few at all, so a launch of others has no such code: at most a quarter of a
  *         round goes by four strips, at most half of one by two.
  */
-#include "passes/passes.h"
-
-enum { MAX_DEPTH = 24 };
+#include "passes/simt/sums.h"
 
 typedef struct Strips {
     Func *f;
@@ -62,20 +60,6 @@ typedef struct Strips {
 } Strips;
 
 /* ---- finding ----------------------------------------------------------------------------- */
-
-/* The one op of that kind; NULL: there is none, or another. */
-static Op *
-only_op(const Block *b, OpCode op)
-{
-    Op *found = NULL;
-    EACH_OP(o, b) {
-        if (o->op == op && found)
-            return NULL;
-        if (o->op == op)
-            found = o;
-    }
-    return found;
-}
 
 /* Rule 3. */
 static bool
@@ -153,86 +137,12 @@ cut(Strips *s, int n)
     return false;
 }
 
-/* Is a result of o, in front of s->last, of use behind that? */
-static bool
-is_used_behind(const Strips *s, const Op *o)
-{
-    for (int i = 0; i < o->n_results; i++)
-        for (const Use *u = result(o, i)->uses; u; u = u->next) {
-            const Op *user = ir_op_in(s->loop->block, u->user), *in = s->loop;
-            while (in != s->last->next && in != user)
-                in = in->next;
-            if (in == s->last->next)
-                return true;
-        }
-    return false;
-}
-
-/* The wait for the product behind the loop, and the last op that has to do with slots. Nothing but
- * the wait's result is of use behind that. */
+/* Nothing but the wait's result is of use behind the end. */
 static bool
 find_end(Strips *s)
 {
-    for (Op *o = s->loop->next; o; o = o->next) {
-        if (o->op == OP_MMA_WAIT && o->n_results == 1 && !s->wait &&
-            arg(o, 0)->def == s->loop)
-            s->wait = s->last = o;
-        else if (o->op == OP_MBAR_ARRIVE)
-            s->last = o;
-        else if (!op_has(o, OPF_PURE) || o->n_regions)
-            break;
-    }
-    if (!s->wait || s->turns[0])
-        return s->wait;
-    for (const Op *o = s->loop; o != s->last->next; o = o->next)
-        if (o != s->wait && is_used_behind(s, o))
-            return false;
-    return true;
-}
-
-/* Is v computed of the product, element by element, and of numbers? */
-static bool
-is_of_product(const Strips *s, const Val *v, int depth)
-{
-    const Op *o = v->def;
-    if (o == s->wait || !v->type->rank)
-        return true;
-    if (!o || depth == MAX_DEPTH || !(op_has(o, OPF_ELEM) || o->op == OP_SPLAT))
-        return o && o->op == OP_CONST;
-    for (int i = 0; i < o->n_args; i++)
-        if (!is_of_product(s, arg(o, i), depth + 1))
-            return false;
-    return true;
-}
-
-/* Is the store all that v comes to? */
-static bool
-is_stored_alone(const Strips *s, const Val *v, int depth)
-{
-    for (const Use *u = v->uses; u; u = u->next)
-        if (u->user != s->store && (depth == MAX_DEPTH || !op_has(u->user, OPF_ELEM) ||
-                                    !is_stored_alone(s, result(u->user, 0), depth + 1)))
-            return false;
-    return true;
-}
-
-/* Do both compute the same, of numbers that are there in front of the loop? */
-static bool
-computes_same(const Val *x, const Val *y, int depth)
-{
-    const Op *a = x->def, *b = y->def;
-    if (is_programs_number(x) && is_programs_number(y))
-        return true;
-    if (x == y && !a)
-        return !x->block->owner;
-    if (!a || !b || depth == MAX_DEPTH || a->op != b->op || a->n_args != b->n_args ||
-        a->n_regions || !op_has(a, OPF_PURE) || x->type != y->type ||
-        a->bits != b->bits || memcmp(a->attr, b->attr, sizeof a->attr))
-        return false;
-    for (int i = 0; i < a->n_args; i++)
-        if (!computes_same(arg(a, i), arg(b, i), depth + 1))
-            return false;
-    return true;
+    s->wait = wait_for_sums(s->loop, &s->last);
+    return s->wait && (s->turns[0] || !is_used_behind_sums(s->loop, s->wait, s->last));
 }
 
 static Val *
@@ -262,8 +172,8 @@ find_store(Strips *s)
     EACH_OP(o, s->team)
         if (is_seen(s, o))
             return false;
-    return is_of_product(s, arg(s->store, 3), 0) &&
-           is_stored_alone(s, result(s->wait, 0), 0) &&
+    return is_of_sums(s->wait, arg(s->store, 3), 0) &&
+           is_stored_alone(s->store, result(s->wait, 0), 0) &&
            computes_same(column_of_store(s), column_of_load(s, s->load[0]), 0);
 }
 
