@@ -465,16 +465,30 @@ made_bytes(const Block *b)
     return sum;
 }
 
+/* Does o move what a stream brings? Who reads the slot reads it so. */
+static bool
+moves_stream(const Pipe *p, const Op *o)
+{
+    const Op *load = o->op == OP_CONVERT ? arg(o, 0)->def : NULL;
+    for (int i = 0; load && i < p->n_streams; i++)
+        if (p->stream[i].load == load)
+            return true;
+    return false;
+}
+
 /* Shared memory that the other ops of the loop will want for themselves, at most. */
 static int64_t
-scratch_bytes(const Block *b)
+scratch_bytes(const Pipe *p)
 {
+    const Block *b = p->body;
     int64_t most = 0;
     EACH_CONTROL_OP(o, b) {
         int64_t bytes = 0;
         const Type *t = o->n_args ? arg(o, 0)->type : NULL;
         if (is_made(o))
             bytes = slot_bytes(t);
+        else if (moves_stream(p, o))
+            bytes = 0;
         else if (o->op == OP_CONVERT && !feeds_dot(result(o, 0), 0))
             bytes = ty_numel(t) * MAX(ty_bits(t) / 8, 1);
         else if (o->op == OP_CONVERT && !reads_a_load(result(o, 0)))
@@ -530,7 +544,7 @@ all_slots(const Pipe *p)
 static int
 distance(Pipe *p, int stages)
 {
-    int64_t room = shared_memory_limit(&p->c->opt.target) - scratch_bytes(p->body),
+    int64_t room = shared_memory_limit(&p->c->opt.target) - scratch_bytes(p),
             each = all_slots(p);
     room -= p->invariant;
     if (p->behind || ir_attr(p->loop, ATTR_LOOP) & LOOP_MMA_BEHIND)
@@ -626,7 +640,7 @@ blocks_of(Pipe *p, int words)
     for (int i = 0; i < p->n_streams; i++)
         slots += p->stream[i].bytes * pipe_slots(p, p->stream[i].is_late);
     return hopper_blocks(p->f, p->f->team_warps, loop_pressure(p->loop) + words,
-                         p->invariant + scratch_bytes(p->body) + slots);
+                         p->invariant + scratch_bytes(p) + slots);
 }
 
 static void

@@ -1,0 +1,48 @@
+"""What runs ahead of a loop's products, how far, and in which layout: read from the compiler's report."""
+
+from __future__ import annotations
+
+import tegula
+import tegula.language as tl
+
+B, F = "*bf16:16", "*fp32:16"
+
+
+@tegula.jit
+def scaled(a_ptr, s_ptr, b_ptr, c_ptr, N, K,
+           BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
+    m = tl.program_id(0) * BM + tl.arange(0, BM)
+    n = tl.program_id(1) * BN + tl.arange(0, BN)
+    k = tl.arange(0, BK)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k0 in range(0, K, BK):
+        a = tl.load(a_ptr + m[:, None] * K + (k0 + k)[None, :]).to(tl.float32)
+        a *= tl.load(s_ptr + k0 + k)[None, :]
+        b = tl.load(b_ptr + (k0 + k)[:, None] * N + n[None, :])
+        acc += tl.dot(a.to(tl.bfloat16), b)
+    tl.store(c_ptr + m[:, None] * N + n[None, :], acc.to(tl.bfloat16))
+
+
+def compiled(kernel, signature: str, *sizes: int, warps: int, stages: int, tma=True,
+             **options):  # fmt: skip
+    names = [n for n in ("BM", "BN", "BK") if n in kernel.arg_names]
+    options |= dict(zip(names, sizes, strict=True))
+    with tegula.knobs.nvidia.scope():
+        tegula.knobs.nvidia.ptxas = "none"
+        tegula.knobs.nvidia.tma = tma
+        return kernel.compile(
+            *signature.split(), num_warps=warps, num_stages=stages,
+            target="cuda:sm_90a", **options,
+        )  # fmt: skip
+
+
+def reported(c, what: str) -> list[str]:
+    return [line for line in c.report.splitlines() if what in line]
+
+
+def test_moves_of_what_comes_by_slots_take_no_room():
+    """Three slots of both operands leave room for a second block."""
+    c = compiled(
+        scaled, f"{B} {F} {B} {B} i32:16 i32:16", 128, 128, 64, warps=4, stages=3
+    )
+    assert c.metadata.shared > 3 * 2 * 128 * 64 * 2
