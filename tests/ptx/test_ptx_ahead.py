@@ -23,6 +23,25 @@ def scaled(a_ptr, s_ptr, b_ptr, c_ptr, N, K,
     tl.store(c_ptr + m[:, None] * N + n[None, :], acc.to(tl.bfloat16))
 
 
+@tegula.jit
+def chunks(
+    c_ptr, b_ptr, o_ptr, S, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
+):
+    m, n, k = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+    if tl.program_id(0) * BM > tl.program_id(1) * BN:
+        return
+    a_ptrs = c_ptr + (tl.program_id(0) * BM + m[:, None]) * S + k[None, :]
+    b_ptrs = b_ptr + (tl.program_id(1) * BN + n[None, :]) * S + k[:, None]
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k0 in range(tl.cdiv(S, BK)):
+        a = tl.load(a_ptrs, mask=k[None, :] < S - k0 * BK, other=0.0)
+        b = tl.load(b_ptrs, mask=k[:, None] < S - k0 * BK, other=0.0)
+        acc += tl.dot(a, b)
+        a_ptrs += BK
+        b_ptrs += BK
+    tl.store(o_ptr + m[:, None] * BN + n[None, :], acc.to(tl.bfloat16))
+
+
 def compiled(kernel, signature: str, *sizes: int, warps: int, stages: int, tma=True,
              **options):  # fmt: skip
     names = [n for n in ("BM", "BN", "BK") if n in kernel.arg_names]
@@ -46,3 +65,9 @@ def test_moves_of_what_comes_by_slots_take_no_room():
         scaled, f"{B} {F} {B} {B} i32:16 i32:16", 128, 128, 64, warps=4, stages=3
     )
     assert c.metadata.shared > 3 * 2 * 128 * 64 * 2
+
+
+def test_fewer_slots_where_another_block_has_room():
+    types = f"{B} {B} {B} i32:16"
+    c = compiled(chunks, types, 128, 64, 64, warps=2, stages=5, tma=False)
+    assert 2 * c.metadata.shared <= 227 << 10
