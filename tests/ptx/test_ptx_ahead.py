@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 import tegula
 import tegula.language as tl
 
-B, F = "*bf16:16", "*fp32:16"
+B, F, BYTE = "*bf16:16", "*fp32:16", "*i8:16"
 
 
 @tegula.jit
@@ -42,6 +44,36 @@ def chunks(
     tl.store(o_ptr + m[:, None] * BN + n[None, :], acc.to(tl.bfloat16))
 
 
+@tegula.jit
+def masked_attention(q_ptr, k_ptr, v_ptr, mask_ptr, sink_ptr, o_ptr, scale, T,
+                     SINKS: tl.constexpr, D: tl.constexpr, BM: tl.constexpr,
+                     BN: tl.constexpr):  # fmt: skip
+    m = tl.program_id(0) * BM + tl.arange(0, BM)
+    d, c = tl.arange(0, D), tl.arange(0, BN)
+    q = tl.load(q_ptr + m[:, None] * D + d[None, :])
+    if SINKS:
+        top = tl.load(sink_ptr + m % 8)
+    else:
+        top = tl.full((BM,), -float("inf"), tl.float32)
+    total = tl.zeros((BM,), tl.float32)
+    acc = tl.zeros((BM, D), tl.float32)
+    for j in range(0, T, BN):
+        n = j + c
+        s = tl.dot(q, tl.load(k_ptr + n[None, :] * D + d[:, None])) * scale
+        if not SINKS:
+            seen = tl.load(mask_ptr + m[:, None] * T + n[None, :])
+            s = tl.where(seen != 0, s, -1e9)
+        new = tl.maximum(top, tl.max(s, 1))
+        p = tl.exp2(s - new[:, None])
+        shrink = tl.exp2(top - new)
+        total = total * shrink + tl.sum(p, 1)
+        v = tl.load(v_ptr + n[:, None] * D + d[None, :])
+        acc = acc * shrink[:, None] + tl.dot(p.to(v.dtype), v)
+        top = new
+    out = (acc / total[:, None]).to(tl.bfloat16)
+    tl.store(o_ptr + m[:, None] * D + d[None, :], out)
+
+
 def compiled(kernel, signature: str, *sizes: int, warps: int, stages: int, tma=True,
              **options):  # fmt: skip
     names = [n for n in ("BM", "BN", "BK") if n in kernel.arg_names]
@@ -71,3 +103,11 @@ def test_fewer_slots_where_another_block_has_room():
     types = f"{B} {B} {B} i32:16"
     c = compiled(chunks, types, 128, 64, 64, warps=2, stages=5, tma=False)
     assert 2 * c.metadata.shared <= 227 << 10
+
+
+@pytest.mark.parametrize(("m", "n", "warps"), [(128, 64, 8), (64, 32, 4), (64, 32, 2)])
+def test_masks_are_read_where_scores_lie(m: int, n: int, warps: int):
+    types = f"{B} {B} {B} {BYTE} {F} {B} fp32 i32:16"
+    options = {"SINKS": False, "D": 64, "warps": warps, "stages": 4}
+    c = compiled(masked_attention, types, m, n, **options)
+    assert not reported(c, "other threads (loop)")

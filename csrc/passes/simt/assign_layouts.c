@@ -47,9 +47,11 @@ typedef struct Assign {
     Func *f;
     Comp *c;
     Wishes *wishes;
-    Map made;      /* {Val, Layout} -> Val */
-    Map origin;    /* what was made -> the value it was made of */
-    const Op *dot; /* whose operand is demanded */
+    Map made;           /* {Val, Layout} -> Val */
+    Map origin;         /* what was made -> the value it was made of */
+    const Op *dot;      /* whose operand is demanded */
+    const Block *asked; /* multiplies has been asked of it last .. */
+    bool is_product;    /* .. and said this */
 } Assign;
 
 typedef struct MadeKey {
@@ -201,18 +203,33 @@ is_loaded_apart(const Op *o, const Layout *l)
            ty_bits(result(o, 0)->type) / 8 << layout_run(l, dim, MAX_BITS, bit) > 32;
 }
 
-/* Will the pass pipeline look at o, a load of the product's loop? Threads then read its slot in any layout. */
+/* Has b a product? */
+static bool
+multiplies(Assign *s, const Block *b)
+{
+    if (s->asked == b)
+        return s->is_product;
+    const Op *o = b->first;
+    while (o && o->op != OP_DOT)
+        o = o->next;
+    s->asked = b;
+    return s->is_product = o != NULL;
+}
+
+/* Will the pass pipeline look at o, a load of a product's loop? Threads then read its slot in any layout: a mask of
+ * attention's scores, which are 8 bits, two by two. */
 static bool
 runs_ahead(Assign *s, const Op *o)
 {
-    enum { MIN_BITS = 16 };
+    int min_bits = s->dot ? 16 : 8;
     const Op *loop = o->block->owner;
-    if (s->c->opt.target.sm < 80 || !s->dot || !loop || loop->op != OP_FOR ||
-        o->block != s->dot->block || ir_attr(o, ATTR_VOLATILE))
+    if (s->c->opt.target.sm < 80 || !loop || loop->op != OP_FOR ||
+        (s->dot ? o->block != s->dot->block : !multiplies(s, o->block)) ||
+        ir_attr(o, ATTR_VOLATILE))
         return false;
     int64_t asked = ir_attr(loop, ATTR_STAGES);
     return (asked ? asked : s->c->opt.num_stages) > 1 &&
-           ty_bits(result(o, 0)->type) >= MIN_BITS;
+           ty_bits(result(o, 0)->type) >= min_bits;
 }
 
 /* Are its elements wide enough for copies? */
