@@ -111,3 +111,11 @@ def test_masks_are_read_where_scores_lie(m: int, n: int, warps: int):
     options = {"SINKS": False, "D": 64, "warps": warps, "stages": 4}
     c = compiled(masked_attention, types, m, n, **options)
     assert not reported(c, "other threads (loop)")
+
+
+@pytest.mark.parametrize(("m", "n", "warps"), [(64, 16, 4), (128, 64, 4), (64, 64, 2)])
+def test_rows_that_enter_a_loop_lie_as_it_makes_them(m: int, n: int, warps: int):
+    types = f"{B} {B} {B} {BYTE} {F} {B} fp32 i32:16"
+    options = {"SINKS": True, "D": 64, "warps": warps, "stages": 3}
+    c = compiled(masked_attention, types, m, n, **options)
+    assert not reported(c, "other threads (loop)")

@@ -616,16 +616,18 @@ fix_wishes(Wishes *s, Val *const *args, int n)
 }
 
 /* What a loop carries starts as what enters. Addresses of rows that were loaded have no
- * opinion: they enter in whatever layout the accesses inside want. */
+ * opinion: they enter in whatever layout the accesses inside want. A row gives way to what the loop makes of it, as it
+ * enters once: maxima of attention's scores that begin with a sink of each head. */
 static void
 copy_wishes(Wishes *s, Val *const *to, const Op *from, int first)
 {
     for (int i = first; i < from->n_args; i++) {
         const Val *v = arg(from, i);
-        *wish(s, to[i - first]) = is_block(v) && wishes_is_spread(s, v)
-                                      ? (Wish){.layout = &layouts_any,
-                                               .cost = wish(s, v)->cost}
-                                      : *wish(s, v);
+        Wish *w = wish(s, to[i - first]);
+        *w = is_block(v) && wishes_is_spread(s, v)
+                 ? (Wish){.layout = &layouts_any, .cost = wish(s, v)->cost}
+                 : *wish(s, v);
+        w->gives_way |= is_block(v) && v->type->rank == 1 && w->layout != &layouts_any;
     }
 }
 
