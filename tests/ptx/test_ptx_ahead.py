@@ -74,6 +74,26 @@ def masked_attention(q_ptr, k_ptr, v_ptr, mask_ptr, sink_ptr, o_ptr, scale, T,
     tl.store(o_ptr + m[:, None] * D + d[None, :], out)
 
 
+@tegula.jit
+def distances(x_ptr, y_ptr, v_ptr, o_ptr, N, D: tl.constexpr, BM: tl.constexpr,
+              BN: tl.constexpr):  # fmt: skip
+    m, d, e = (
+        tl.program_id(0) * BM + tl.arange(0, BM),
+        tl.arange(0, D),
+        tl.arange(0, 64),
+    )
+    x = tl.load(x_ptr + m[:, None] * D + d[None, :])
+    acc = tl.zeros((BM, 64), tl.float32)
+    for n0 in range(0, N, BN):
+        n = n0 + tl.arange(0, BN)
+        y = tl.load(y_ptr + n[:, None] * D + d[None, :])
+        yy = tl.sum(y.to(tl.float32) * y.to(tl.float32), 1)
+        p = tl.exp(2 * tl.dot(x, tl.trans(y)) - yy[None, :])
+        v = tl.load(v_ptr + n[:, None] * 64 + e[None, :])
+        acc += tl.dot(p.to(tl.bfloat16), v)
+    tl.store(o_ptr + m[:, None] * 64 + e[None, :], acc)
+
+
 def compiled(kernel, signature: str, *sizes: int, warps: int, stages: int, tma=True,
              **options):  # fmt: skip
     names = [n for n in ("BM", "BN", "BK") if n in kernel.arg_names]
@@ -119,3 +139,11 @@ def test_rows_that_enter_a_loop_lie_as_it_makes_them(m: int, n: int, warps: int)
     options = {"SINKS": True, "D": 64, "warps": warps, "stages": 3}
     c = compiled(masked_attention, types, m, n, **options)
     assert not reported(c, "other threads (loop)")
+
+
+def test_tiles_come_by_warps_where_all_of_the_loop_do():
+    c = compiled(
+        distances, f"{B} {B} {B} {F} i32:16", 128, 128, warps=8, stages=4, D=32
+    )
+    assert not reported(c, "level 3")
+    assert len(reported(c, "load ahead (loop)")) == 2

@@ -345,11 +345,12 @@ promote(Promote *p, Op *o)
 /* ---- is it of use? ---------------------------------------------------------------------- */
 
 enum { MARK = 24 };
+#define MARKED "promoted."
 
 static void
 mark_name(char *name, int i)
 {
-    snprintf(name, MARK, "promoted.%d", i);
+    snprintf(name, MARK, MARKED "%d", i);
 }
 
 /* Which loads warps of their own would bring; why: none of them. */
@@ -359,6 +360,14 @@ typedef struct Trial {
     bool has_short, has_long; /* loops */
     const char *why;
 } Trial;
+
+/* Is o a load of which the trial has made one of tensors? */
+static bool
+is_promoted(const Op *o)
+{
+    const char *name = o->op == OP_MAP_LOAD ? result(o, 0)->name : NULL;
+    return name && !strncmp(name, MARKED, strlen(MARKED));
+}
 
 static bool
 note_tile(Trial *t, Func *f, const Op *o)
@@ -393,12 +402,14 @@ is_short(const Op *loop)
 static void
 note_brought(Trial *t, Func *f, const Block *b)
 {
-    bool has_tile = false, has_block = false;
+    bool has_tile = false, has_block = false, runs_ahead = f->c->opt.num_stages > 1;
     for (const Op *o = b->first; o; o = o->next) {
         for (int i = 0; i < o->n_regions; i++)
             note_brought(t, f, o->regions[i]);
-        has_tile |= note_tile(t, f, o);
-        has_block |= o->op == OP_LOAD && result(o, 0)->type->rank > 1;
+        bool is_tile = note_tile(t, f, o);
+        has_tile |= is_tile;
+        has_block |= (o->op == OP_LOAD || (runs_ahead && is_promoted(o) && !is_tile)) &&
+                     result(o, 0)->type->rank > 1;
     }
     if (has_tile && has_block && b->owner && !has_made_operand(f))
         t->why = "its loop loads another block, which no warps would bring";
