@@ -94,6 +94,21 @@ def distances(x_ptr, y_ptr, v_ptr, o_ptr, N, D: tl.constexpr, BM: tl.constexpr,
     tl.store(o_ptr + m[:, None] * 64 + e[None, :], acc)
 
 
+@tegula.jit
+def covariance(x_ptr, mean_ptr, y_ptr, T, N,
+               BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
+    m = tl.program_id(0) * BM + tl.arange(0, BM)
+    n = tl.program_id(1) * BN + tl.arange(0, BN)
+    t = tl.arange(0, BK)
+    mean_m, mean_n = tl.load(mean_ptr + m), tl.load(mean_ptr + n)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for t0 in range(0, T, BK):
+        a = tl.load(x_ptr + (t0 + t)[None, :] * N + m[:, None]) - mean_m[:, None]
+        b = tl.load(x_ptr + (t0 + t)[:, None] * N + n[None, :]) - mean_n[None, :]
+        acc += tl.dot(a, b)
+    tl.store(y_ptr + m[:, None] * N + n[None, :], acc)
+
+
 def compiled(kernel, signature: str, *sizes: int, warps: int, stages: int, tma=True,
              **options):  # fmt: skip
     names = [n for n in ("BM", "BN", "BK") if n in kernel.arg_names]
@@ -147,3 +162,10 @@ def test_tiles_come_by_warps_where_all_of_the_loop_do():
     )
     assert not reported(c, "level 3")
     assert len(reported(c, "load ahead (loop)")) == 2
+
+
+def test_few_multiply_adds_keep_their_warps():
+    c = compiled(
+        covariance, f"{F} {F} {F} i32:16 i32:16", 64, 32, 16, warps=1, stages=5
+    )
+    assert not reported(c, "warps ")
