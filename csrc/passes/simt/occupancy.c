@@ -86,13 +86,28 @@ is_exchange(const Op *o)
     return o->place && o->place->bytes;
 }
 
+/* In no loop within: a loop round a loop of loads is none more. Statistics of a batch norm by 4096 and 16 warps take
+ * 87 us as three blocks, as many as two loops have, and 66 as four. */
+static bool
+has_own_load(const Block *b)
+{
+    for (const Op *o = b->first; o; o = o->next) {
+        if (is_block_load(o))
+            return true;
+        for (int r = 0; o->op == OP_IF && r < o->n_regions; r++)
+            if (has_own_load(o->regions[r]))
+                return true;
+    }
+    return false;
+}
+
 static bool
 is_loop_of_loads(const Op *o)
 {
     if ((o->op != OP_FOR && o->op != OP_WHILE) || ir_attr(o, ATTR_UNROLL) == 1)
         return false; /* or the rest of one */
     for (int r = 0; r < o->n_regions; r++)
-        if (ir_holds(o->regions[r], is_block_load))
+        if (has_own_load(o->regions[r]))
             return true;
     return false;
 }
