@@ -704,6 +704,97 @@ def cases() -> Iterator[Case]:
         "inner_sum", "8192x8192 f32", libraries.inner_sum, run, some, 4 * x.numel()
     )
 
+    n = 1 << 24
+    moments = [random(n, dtype=f32), random(n, dtype=f32).square()]
+    args = [random(n, dtype=f32), random(n, dtype=f32), *moments, empty(n, dtype=f32)]
+    args += [torch.zeros(2, device="cuda"), n, 1.0, 1.0, 1e-6, 0.01]
+    run = launch(args, 4, lambda BLOCK, **c: (cdiv(n, BLOCK),))
+    some = [c for b in (512, 2048, 4096) for c in warps(4, 16, BLOCK=b)]
+    yield Case("lamb_norms", "2^24 f32", libraries.lamb_norms, run, some, 28 * n)
+    x, mean = random(32, 512, 3136), empty(512, dtype=f32)
+    args = [x, mean, torch.empty_like(mean), 32, 512, 3136]
+    run = launch(args, 2, lambda **c: (512,))
+    some = [c for b in (512, 1024, 4096) for c in warps(4, 8, 16, BLOCK=b)]
+    yield Case(
+        "batch_norm_stats",
+        "32x512x3136 bf16",
+        libraries.batch_norm_stats,
+        run,
+        some,
+        2 * x.numel(),
+    )
+    m, n = 512, 32000
+    p = random(m, n, dtype=f32).softmax(1)
+    run = launch(
+        [p, torch.empty_like(p), n, 0.9], 1, lambda **c: (512,), BLOCK=32768, STEPS=20
+    )
+    yield Case(
+        "top_p", "512x32000 f32", libraries.top_p, run, warps(4, 8, 16), 8 * m * n
+    )
+    m, n = 64, 11008
+    args = [random(m, 16, dtype=f32) * 0, random(m, n, 16)]  # y stays as it is
+    args += [torch.arange(m, device="cuda").int(), random(m, n, dtype=f32) * 0, 16, n]
+    run = launch(args, 3, lambda **c: (16, 64), K=16)
+    some = [
+        {"BN": a, "num_warps": b}
+        for a, b in ((32, 2), (64, 2), (64, 4), (64, 8), (128, 4), (512, 8))
+    ]
+    yield Case(
+        "bgmv_expand",
+        "64x11008x16 bf16",
+        libraries.bgmv_expand,
+        run,
+        some,
+        32 * m * n,
+    )
+    m, n = 16384, 4096
+    args = [torch.randint(0, n, (m,), device="cuda"), empty(m, n), m, n]
+    run = launch(args, 1, lambda M, N, **c: (16384 // M, 4096 // N))
+    some = tiles((1, 1024, 4), (8, 128, 8), (32, 512, 4), (32, 512, 16), (32, 1024, 4))
+    yield Case("one_hot", "16384x4096 bf16", libraries.one_hot, run, some, 2 * m * n)
+    m, n = 8192, 5120
+    args = [random(m, n), random(n), empty(m, n).to(f8), empty(m, n // 128, dtype=f32)]
+    run = launch([*args, n, 1e-6], 3, lambda **c: (8192,), BLOCK=8192, G=128)
+    yield Case(
+        "norm_groups_f8",
+        "8192x5120 bf16",
+        libraries.norm_groups_f8,
+        run,
+        every,
+        3 * m * n,
+    )
+    m, n = 8192, 4096
+    x = random(m, n, dtype=f32)
+    run = launch(
+        [x, torch.empty_like(x), m, n, 0.1],
+        1,
+        lambda M, N, **c: (8192 // M, 4096 // N),
+    )
+    some = tiles((1, 512, 4), (8, 32, 2), (8, 512, 2), (32, 32, 1), (32, 512, 8))
+    yield Case(
+        "stencil_2d", "8192x4096 f32", libraries.stencil_2d, run, some, 8 * m * n
+    )
+    m, n = 64, 1 << 18
+    x = random(m, n, dtype=f32)
+    run = launch(
+        [x, torch.empty_like(x), n],
+        1,
+        lambda BLOCK, **c: ((1 << 18) // BLOCK, 64),
+        WINDOW=16,
+    )
+    some = [
+        {"BLOCK": a, "num_warps": b}
+        for a, b in ((512, 2), (512, 8), (1024, 2), (1024, 4), (1024, 16))
+    ]
+    yield Case(
+        "sliding_variance",
+        "64x2^18 f32",
+        libraries.sliding_variance,
+        run,
+        some,
+        8 * m * n,
+    )
+
 
 # --- measuring -----------------------------------------------------------------------
 def relative(got: Any, want: Any) -> float:

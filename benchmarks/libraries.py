@@ -1,5 +1,5 @@
 """Kernels that move memory, as libraries and torch.compile write them; configurations.py
-measures them: vLLM, AWQ, Mamba, Liger, xformers, Inductor."""
+measures them: vLLM, AWQ, Mamba, Liger, xformers, Inductor, LoRA servers, optimisers."""
 
 from __future__ import annotations
 
@@ -223,3 +223,136 @@ def inner_sum(x_ptr, y_ptr, n, rows, X: tl.constexpr, R: tl.constexpr):
         ).to(tl.float32)
         acc = tl.where(mask, acc + v, acc)
     tl.store(y_ptr + x_i, tl.sum(acc, 1)[:, None], mask=x_i < n)
+
+
+def lamb_norms(
+    p_ptr, g_ptr, m_ptr, v_ptr, u_ptr, norm_ptr, n, b1, b2, eps, wd, BLOCK: tl.constexpr
+):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < n
+    p = tl.load(p_ptr + i, mask=mask, other=0.0)
+    g = tl.load(g_ptr + i, mask=mask, other=0.0)
+    m = tl.load(m_ptr + i, mask=mask, other=0.0) * b1 + (1 - b1) * g
+    v = tl.load(v_ptr + i, mask=mask, other=0.0) * b2 + (1 - b2) * g * g
+    u = m / (tl.sqrt(v) + eps) + wd * p
+    tl.store(m_ptr + i, m, mask=mask)
+    tl.store(v_ptr + i, v, mask=mask)
+    tl.store(u_ptr + i, u, mask=mask)
+    tl.atomic_add(norm_ptr, tl.sum(p * p, 0))
+    tl.atomic_add(norm_ptr + 1, tl.sum(tl.where(mask, u * u, 0.0), 0))
+
+
+def batch_norm_stats(x_ptr, mean_ptr, var_ptr, N, C, HW, BLOCK: tl.constexpr):
+    c = tl.program_id(0)
+    mean = 0.0
+    m2 = 0.0
+    count = 0.0
+    for n in range(N):
+        for start in range(0, HW, BLOCK):
+            i = start + tl.arange(0, BLOCK)
+            mask = i < HW
+            x = tl.load(x_ptr + (n * C + c) * HW + i, mask=mask, other=0.0).to(
+                tl.float32
+            )
+            k = tl.minimum(HW - start, BLOCK).to(tl.float32)
+            here = tl.sum(x, 0) / k
+            d = tl.where(mask, x - here, 0.0)
+            delta = here - mean
+            m2 += tl.sum(d * d, 0) + delta * delta * count * k / (count + k)
+            mean += delta * k / (count + k)
+            count += k
+    tl.store(mean_ptr + c, mean)
+    tl.store(var_ptr + c, m2 / count)
+
+
+def top_p(x_ptr, y_ptr, n, p, BLOCK: tl.constexpr, STEPS: tl.constexpr):
+    """Probabilities of the smallest set whose sum is p, by bisection of a threshold."""
+    row = tl.program_id(0).to(tl.int64)
+    i = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + row * n + i, mask=i < n, other=0.0)
+    low = 0.0
+    high = tl.max(x, 0)
+    for _ in range(STEPS):
+        mid = (low + high) * 0.5
+        over = tl.sum(tl.where(x >= mid, x, 0.0), 0)
+        low = tl.where(over >= p, mid, low)
+        high = tl.where(over >= p, high, mid)
+    kept = tl.where(x >= low, x, 0.0)
+    tl.store(y_ptr + row * n + i, kept / tl.sum(kept, 0), mask=i < n)
+
+
+def bgmv_expand(x_ptr, w_ptr, id_ptr, y_ptr, R, N, K: tl.constexpr, BN: tl.constexpr):
+    """LoRA's second product by vector: rank K, a token a program."""
+    t = tl.program_id(1)
+    lora = tl.load(id_ptr + t)
+    if lora == -1:
+        return
+    k = tl.arange(0, K)
+    x = tl.load(x_ptr + t * K + k, mask=k < R, other=0.0).to(tl.float32)
+    split = tl.cdiv(N, tl.num_programs(0))
+    first = tl.program_id(0) * split
+    for s in range(0, split, BN):
+        c = s + tl.arange(0, BN)
+        mask = (c < split) & (first + c < N)
+        w = tl.load(
+            w_ptr + lora * N * K + (first + c)[:, None] * K + k[None, :],
+            mask=mask[:, None],
+            other=0.0,
+        ).to(tl.float32)
+        y = tl.load(y_ptr + t * N + first + c, mask=mask, other=0.0)
+        y += tl.sum(x[None, :] * w, 1)
+        tl.store(y_ptr + t * N + first + c, y, mask=mask)
+
+
+def one_hot(ids_ptr, y_ptr, rows, n, M: tl.constexpr, N: tl.constexpr):
+    r = tl.program_id(0) * M + tl.arange(0, M)
+    c = tl.program_id(1) * N + tl.arange(0, N)
+    at = tl.load(ids_ptr + r, mask=r < rows, other=-1)
+    y = (at[:, None] == c[None, :]).to(y_ptr.dtype.element_ty)
+    mask = (r < rows)[:, None] & (c < n)[None, :]
+    tl.store(y_ptr + r[:, None] * n + c[None, :], y, mask=mask)
+
+
+def norm_groups_f8(
+    x_ptr, w_ptr, y_ptr, s_ptr, n, eps, BLOCK: tl.constexpr, G: tl.constexpr
+):
+    row = tl.program_id(0).to(tl.int64)
+    i = tl.arange(0, BLOCK)
+    mask = i < n
+    x = tl.load(x_ptr + row * n + i, mask=mask, other=0.0).to(tl.float32)
+    r = tl.rsqrt(tl.sum(x * x, 0) / n + eps)
+    y = x * r * tl.load(w_ptr + i, mask=mask, other=0.0).to(tl.float32)
+    y = tl.reshape(y, (BLOCK // G, G))
+    s = tl.maximum(tl.max(tl.abs(y), 1), 1e-10) / 448.0
+    q = tl.reshape(y / s[:, None], (BLOCK,))
+    tl.store(y_ptr + row * n + i, q.to(y_ptr.dtype.element_ty), mask=mask)
+    g = tl.arange(0, BLOCK // G)
+    tl.store(s_ptr + row * (n // G) + g, s, mask=g < n // G)
+
+
+def stencil_2d(x_ptr, y_ptr, H, W, k, M: tl.constexpr, N: tl.constexpr):
+    i = tl.program_id(0) * M + tl.arange(0, M)[:, None]
+    j = tl.program_id(1) * N + tl.arange(0, N)[None, :]
+    inside = (i > 0) & (i < H - 1) & (j > 0) & (j < W - 1)
+    at = i * W + j
+    mask = (i < H) & (j < W)
+    x = tl.load(x_ptr + at, mask=mask, other=0.0)
+    up = tl.load(x_ptr + at - W, mask=inside, other=0.0)
+    down = tl.load(x_ptr + at + W, mask=inside, other=0.0)
+    left = tl.load(x_ptr + at - 1, mask=inside, other=0.0)
+    right = tl.load(x_ptr + at + 1, mask=inside, other=0.0)
+    y = tl.where(inside, x + k * (up + down + left + right - 4 * x), x)
+    tl.store(y_ptr + at, y, mask=mask)
+
+
+def sliding_variance(x_ptr, y_ptr, n, BLOCK: tl.constexpr, WINDOW: tl.constexpr):
+    row = tl.program_id(1)
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    total = tl.zeros((BLOCK,), tl.float32)
+    squares = tl.zeros((BLOCK,), tl.float32)
+    for k in tl.static_range(WINDOW):
+        x = tl.load(x_ptr + row * n + i - k, mask=(i >= k) & (i < n), other=0.0)
+        total += x
+        squares += x * x
+    mean = total / WINDOW
+    tl.store(y_ptr + row * n + i, squares / WINDOW - mean * mean, mask=i < n)
