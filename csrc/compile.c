@@ -111,14 +111,28 @@ dump_emitted(Comp *c, const Binary *out)
     }
 }
 
+static bool
+is_loop(const Op *o)
+{
+    return o->op == OP_FOR || o->op == OP_WHILE;
+}
+
 /* passes/simt/occupancy.c counts words, and ptxas what else it wants: predicates of eight masks, addresses.
  * Without a number it finds registers of which none is spilled: Welford's means of rows of 4099 bf16 by 1024
  * and four warps run at 551 GB/s with 40 registers of which it spills, and at 1178 with its own 54.
  *
- * Where it chose itself it may have taken some too many for one block more: a norm with dropout of 4096 bf16 by
+ * Of a few words that it spills, a block less has room: 4-bit weights by 128x16 and 4 warps take 61 us as 5 blocks, and
+ * 65 as 6 that spill 16 bytes. By itself ptxas may spill many where registers are left: one_hot by 32x512 and 4 warps takes
+ * 47 us with 140, and 67 with 80 and 232 bytes spilled; dropout by 4096 and 8 warps, on the other hand, 191 us with 80 and
+ * 24 bytes spilled, and 201 with 111.
+ *
+ * It may have taken some too many for one block more: a norm with dropout of 4096 bf16 by
  * 8 warps runs at 2600 GB/s with 70 registers and at 2777 with 64, a scan of 16 rows of 256 by 8 warps at 1606 with
  * 134, alone on a multiprocessor, and at 2029 with 128 and 8 bytes spilled (H100). A block that is alone loads nothing
- * while its warps wait for each other, so it gives a fifth for a second one, and spills 8 words.
+ * while its warps wait for each other, so it gives a fifth for a second one, and spills 8 words. The first step of
+ * LAMB by 4096 and 4 warps takes 223 us with 177 registers and 190 with 168. Where occupancy chose for a loop, another
+ * block's rows may push these out of L2 before the next loop reads them: RMS norm of 32768 by blocks of 8192 and 8 warps
+ * takes 238 us as 3 blocks, and 263 as 4.
  *
  * Of products it does not know how many blocks shared memory has room for: attention in f16 by 64x64 and four warps got
  * 128 registers on sm_86, of four blocks, and spilled 16 bytes, where two have room, of 194. On sm_100a four have room,
@@ -130,6 +144,7 @@ deal_again(Func *f, Binary *out)
 {
     enum { FEW_SPILLED = 16, SPILLED_ALONE = 64, FEW_BLOCKS = 3, MANY_THREADS = 1024 };
     enum { ALONE = 5, BESIDE = 8 }; /* parts of registers that are too many */
+    enum { MOST_REGS = 255 };
     Comp *c = f->c;
     int warps = block_warps(f), regs = out->n_regs, spilled = out->n_spills, n = 0;
     if (regs <= 0 || out->n_lowered || c->opt.maxnreg)
@@ -146,13 +161,18 @@ deal_again(Func *f, Binary *out)
         if (f->min_blocks || spilled <= 0 || !n)
             return;
         spilled = 0;
-    } else if (!f->min_blocks) {
+    } else if (regs < MOST_REGS &&
+               (f->min_blocks ? spilled > 0 && spilled <= FEW_SPILLED
+                              : spilled / 4 > regs / BESIDE)) {
+        n = hopper_blocks_of(f, warps, regs + spilled / 4, ir_shared_bytes(f));
+        spilled = 0;
+    } else if (!f->min_blocks || (!spilled && !ir_holds(f->body, is_loop))) {
         int fewer = regs - regs / (fit == 1 ? ALONE : BESIDE);
         n = hopper_blocks_of(f, warps, fewer, ir_shared_bytes(f));
         if (n == fit || fit > FEW_BLOCKS || fit * 32 * warps > MANY_THREADS)
             return;
         n = fit + 1;
-        spilled = fit == 1 ? SPILLED_ALONE : spilled;
+        spilled = fit == 1 && !f->min_blocks ? SPILLED_ALONE : spilled;
     } else if (spilled-- <= FEW_SPILLED) {
         return;
     }
@@ -169,6 +189,10 @@ deal_again(Func *f, Binary *out)
                              spilled + 1, out->n_spills));
     if (!binary_put(out, "report", f->report.at, (size_t)f->report.n))
         err_at(c, NULL, MEMORY);
+    if (!n && !acc_words(f->body)) {
+        f->min_blocks = 0;
+        deal_again(f, out);
+    }
 }
 
 /* B of one function, from the tile IR to machine code. False: ptxas does one wgmma after the
