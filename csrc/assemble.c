@@ -164,6 +164,14 @@ assemble_again(Comp *c, Binary *out, const char *text, int most_spilled)
 }
 
 bool
+assemble_other(Comp *c, Binary *out, const char *ptx, int most_spilled)
+{
+    size_t n;
+    bool is_of_version = option_text(c->option_texts, "ptx_version=", &n);
+    return !is_of_version && assemble_again(c, out, ptx, most_spilled);
+}
+
+bool
 compile_for_blocks(Comp *c, Binary *out, int n, int most_spilled)
 {
     return assemble_again(c, out, with_blocks(c, binary_stage(out, "ptx")->data, n),

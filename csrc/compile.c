@@ -195,6 +195,25 @@ deal_again(Func *f, Binary *out)
     }
 }
 
+/* What spills is computed element by element, if less spills then. */
+static void
+order_again(Func *f, Binary *out)
+{
+    enum { FEW_SPILLED = 16 };
+    int spilled = out->n_spills;
+    if (!f->c->piecewise || spilled <= FEW_SPILLED ||
+        !assemble_other(f->c, out, f->c->piecewise, spilled - spilled / 8))
+        return;
+    ir_report(
+        f, f->loc, "order",
+        str_printf(f->c->arena,
+                   "ptxas spilled %d bytes, and spills %d with one element computed "
+                   "after the other",
+                   spilled, out->n_spills));
+    if (!binary_put(out, "report", f->report.at, (size_t)f->report.n))
+        err_at(f->c, NULL, MEMORY);
+}
+
 /* B of one function, from the tile IR to machine code. False: ptxas does one wgmma after the
  * other. */
 static bool
@@ -235,6 +254,7 @@ back_end(Func *f, Binary *out)
         return true;
     start = clock_ms();
     bool is_parallel = compile_ptx(f, out);
+    order_again(f, out);
     deal_again(f, out);
     out->ms[TIME_PTXAS] = clock_ms() - start;
     return is_parallel;

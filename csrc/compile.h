@@ -43,6 +43,8 @@ const char *compile_lower(Comp *c, const struct FeEnv *env, struct FeFunction *f
 bool compile_ptx(struct Func *f, Binary *out);
 /* The level of optimisation, "-O0", at which ptxas did not die of it; NULL: its own, or the one asked for. */
 const char *binary_lower_level(const Binary *b);
+/* Assembles other PTX of the same; false: out is as it was, because this one spills more. */
+bool assemble_other(Comp *c, Binary *out, const char *ptx, int most_spilled);
 /* The same PTX with registers dealt for n blocks of a multiprocessor; 0: as ptxas likes. True: it spills no
  * more than so many bytes, and is kept. */
 bool compile_for_blocks(Comp *c, Binary *out, int n, int most_spilled);

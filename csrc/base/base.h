@@ -318,8 +318,10 @@ struct Comp {
                                  found it; else NULL */
     const char *option_texts; /* "library\tpath\n" for each of the option extern_libs,
                                  "option=\tvalue\n" of others; NULL: none */
-    struct Halt *halt;        /* poll.h; NULL: nobody will tell it to end */
-    Error err;                /* what comp_run caught */
+    const char *piecewise; /* its PTX once more, for where ptxas spills; NULL: none. See
+                                 codegen/piecewise.c */
+    struct Halt *halt;     /* poll.h; NULL: nobody will tell it to end */
+    Error err;             /* what comp_run caught */
     const char *pending_help;
     jmp_buf *escape;             /* NULL outside comp_run */
     Map strings, types, layouts; /* intern tables */

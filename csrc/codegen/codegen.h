@@ -96,7 +96,9 @@ void ll_part_masked_bits(Ll *l);
 void ll_store_one_lane(Ll *l); /* one_lane.c */
 /* zero_signs.c: keeps LLVM from minima that give another zero than a selection does. */
 void ll_keep_zero_signs(Ll *l);
-void ll_hide_counts(Ll *l);        /* wide_products.c */
+void ll_hide_counts(Ll *l); /* wide_products.c */
+/* piecewise.c: the PTX of the module, one element computed after the other; the module is as it was. */
+const char *ll_emit_piecewise(Ll *l);
 void ll_keep_wide_counts(Ll *l);   /* wide_shifts.c */
 void ll_select_signed_bits(Ll *l); /* signed_bits.c */
 /* A message of LLVM's, which the compile owns from here on; NULL: "no reason". */

@@ -45,3 +45,28 @@ def test_a_loop_keeps_the_blocks_that_occupancy_chose() -> None:
     case = Case("rms_norm", path, f"{B} {B} {B} i32:16 fp32", options)
     kernel = compiled(case, "sm_90a")
     assert "a few too many" not in kernel.report
+
+
+@pytest.mark.parametrize(
+    ("name", "signature", "options"),
+    [
+        (
+            "norm_groups_f8",
+            f"{B} {B} *fp8e4nv:16 {F} i32:16 fp32",
+            {"BLOCK": 8192, "G": 128, "num_warps": 1},
+        ),
+        (
+            "top_p",
+            f"{F} {F} i32:16 fp32",
+            {"BLOCK": 32768, "STEPS": 20, "num_warps": 4},
+        ),
+    ],
+)
+def test_elements_one_after_the_other_spill_less(
+    name: str, signature: str, options: dict[str, int]
+) -> None:
+    """Both hold 256 words a thread; neither lies in local memory."""
+    kernel = library(name, signature, **options)
+    assert "one element computed after the other" in kernel.report
+    assert kernel.n_spills < 600
+    assert "local_alloc" not in kernel.asm["simt"]

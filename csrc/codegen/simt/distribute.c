@@ -708,6 +708,14 @@ facts_of_rows(Func *f)
     return facts;
 }
 
+/* Have threads fewer registers than live at one time in the order of the text? */
+static bool
+is_too_much(const Func *f)
+{
+    enum { MOST_REGS = 255 };
+    return most_live_words(f) >= MIN(MOST_REGS, CHIP_REGISTERS / (32 * block_warps(f)));
+}
+
 void
 cg_simt(Func *f, Binary *out)
 {
@@ -750,6 +758,9 @@ cg_simt(Func *f, Binary *out)
     ll_finish(l, ll_link(l, passes), out);
     ll_note_libraries(l, out);
     ptx_avoid_faults(l);
+    c->piecewise = s.rows && c->opt.target.kind == TARGET_CUDA && is_too_much(f)
+                       ? ll_emit_piecewise(l)
+                       : NULL;
     ll_emit(l, LLVMAssemblyFile, "ptx", out);
     out->shared = s.shared_bytes;
     out->num_warps = f->team_warps;
