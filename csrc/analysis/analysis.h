@@ -427,14 +427,15 @@ bool runs_by_quotients(const Val *v, int dim, int least);
 enum { MAX_CODE = 1 << 19, MAX_CHUNK_BITS = 5 }; /* registers of a chunk, as log2 */
 bool is_in_registers(const Val *v); /* a block, and none in shared memory */
 bool has_many_registers(const Val *v);
-bool is_big(const Func *f, const Val *v); /* has many, and the function has chunks */
-/* The only use of v, which stores it as a whole to a place that nothing else is stored to: v may be made there. Or NULL. */
-const Op *only_store(const Val *v);
+bool is_streamed(const Op *o); /* may o read and write blocks piece by piece? */
+/* The place that v lies in as a whole when its only user reads it, piece by piece: nobody loads it. Or NULL. */
+const Val *streamed_from(const Val *v);
+/* The place that v is written to, piece by piece, by the op that gives it: nobody stores it. Or NULL. */
+const Val *streamed_to(const Val *v);
 /* Is a register of each result one of an operand's, or made of none? */
 bool moves_registers(Comp *c, const Op *o);
 /* ... or computed from the same register of each operand? */
 bool is_by_register(Comp *c, const Op *o);
-int64_t kernel_code_size(Func *f);
 /* Bytes of a thread's memory that LOCAL_ALLOCs take; of one of them. */
 int64_t local_bytes(const Func *f);
 int64_t slices_bytes(const Type *local);

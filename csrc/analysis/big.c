@@ -1,5 +1,6 @@
 /* big: blocks of more registers than a thread should hold at once. Where a kernel has many
- * such (pass chunk decides it), ops take them by loops over chunks of registers.
+ * such (pass chunk decides it), they lie in local memory, and ops take slices of them. A gather, a histogram and a print
+ * take what no slices are made of: code reads its registers from where the block lies, piece by piece.
  */
 #include "analysis/analysis.h"
 
@@ -17,19 +18,6 @@ has_many_registers(const Val *v)
     return is_in_registers(v) && 1 << v->type->layout->n[IN_REG] > BIG_REGS;
 }
 
-static bool
-is_slice(const Val *v)
-{
-    const Op *loop = (v->def ? v->def->block : v->block)->owner;
-    return loop && loop->op == OP_FOR && ir_attr(loop, ATTR_SLICES);
-}
-
-bool
-is_big(const Func *f, const Val *v)
-{
-    return f->chunk_bits && has_many_registers(v) && !is_slice(v);
-}
-
 bool
 moves_registers(Comp *c, const Op *o)
 {
@@ -45,25 +33,51 @@ is_by_register(Comp *c, const Op *o)
     return (is_elementwise && o->n_results == 1) || moves_registers(c, o);
 }
 
-/* A big value is no more code than one of BIG_REGS. */
-int64_t
-kernel_code_size(Func *f)
+/* ---- piece by piece ---- */
+
+bool
+is_streamed(const Op *o)
 {
-    return code_size(f, f->body, f->chunk_bits ? BIG_REGS : INT32_MAX);
+    return o->op == OP_GATHER || o->op == OP_HISTOGRAM || o->op == OP_PRINT;
 }
 
-const Op *
-only_store(const Val *v)
+/* Does nothing from the ops behind o up to `end` write the place, or another block run? */
+static bool
+is_untouched(const Op *o, const Op *end, const Val *place)
 {
-    const Op *o = v->uses && !v->uses->next ? v->uses->user : NULL;
-    if (!o || !v->def || o->op != OP_LOCAL_STORE || arg(o, 2) != v ||
-        ir_attr(o, ATTR_PART) || o->block != v->def->block ||
-        arg(o, 0)->def->block != o->block || arg(o, 0)->type->slots != 1)
+    for (o = o->next; o && o != end; o = o->next)
+        if (op_has(o, OPF_CONTROL) || (o->op == OP_LOCAL_STORE && arg(o, 0) == place))
+            return false;
+    return o == end;
+}
+
+static bool
+is_whole(const Op *local)
+{
+    return !ir_attr(local, ATTR_PART) && arg(local, 0)->type->slots == 1;
+}
+
+const Val *
+streamed_from(const Val *v)
+{
+    const Op *o = v->def, *user = v->uses && !v->uses->next ? v->uses->user : NULL;
+    if (!o || o->op != OP_LOCAL_LOAD || !has_many_registers(v) || !is_whole(o))
         return NULL;
-    for (const Use *u = arg(o, 0)->uses; u; u = u->next)
-        if (u->user->op == OP_LOCAL_STORE && u->user != o)
+    return user && is_streamed(user) && is_untouched(o, user, arg(o, 0)) ? arg(o, 0)
+                                                                         : NULL;
+}
+
+const Val *
+streamed_to(const Val *v)
+{
+    const Op *o = v->def, *user = v->uses && !v->uses->next ? v->uses->user : NULL;
+    if (!o || o->op != OP_GATHER || !has_many_registers(v) || !user ||
+        user->op != OP_LOCAL_STORE || !is_whole(user))
+        return NULL;
+    for (const Op *p = o->next; p && p != user; p = p->next)
+        if (p->op == OP_LOCAL_LOAD)
             return NULL;
-    return o;
+    return is_untouched(o, user, arg(user, 0)) ? arg(user, 0) : NULL;
 }
 
 int64_t

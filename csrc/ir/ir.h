@@ -318,7 +318,6 @@ struct Val {
     int id;       /* dense in its Func */
     Use *uses;
     const char *name; /* the user's name for it, for dumps; may be NULL */
-    bool is_kept;     /* in each thread's local memory: keep_local */
 };
 
 struct Op {
@@ -378,8 +377,6 @@ struct Func {
     int log2_ctas;  /* thread blocks (of a cluster) that share a program; set with the
                                layouts, whose warps are then those of all of them */
     int min_blocks; /* a multiprocessor is to hold at least so many; 0: not said */
-    int chunk_bits; /* log2 of the registers that loops over big blocks take at a time; 0:
-                        all blocks are in registers. Pass chunk */
     ArgFacts *facts; /* by slot; slots without a parameter are constexpr */
     Sb report;       /* what passes did that costs more than it looks: a line each */
 };

@@ -365,9 +365,7 @@ parse_region(Parser *p, Op *o)
         do {
             Name n = value_name(p);
             tok_expect(p, ":");
-            Val *v = ir_block_arg(b, parse_type(p), NULL);
-            v->is_kept = tok_accept_word(p, "kept");
-            define(p, n, v);
+            define(p, n, ir_block_arg(b, parse_type(p), NULL));
         } while (tok_accept(p, ","));
         tok_expect(p, ")");
     }
@@ -387,8 +385,7 @@ typedef struct OpText {
     Name literal;      /* of a const */
     bool is_splat;     /* ... the literal */
     Vals args;
-    Types types;    /* of its results */
-    VEC(bool) kept; /* ... which are */
+    Types types; /* of its results */
 } OpText;
 
 static void
@@ -423,10 +420,9 @@ parse_op_text(Parser *p, OpText *t)
     if (tok_accept_word(p, "shared"))
         t->head.place = parse_place(p);
     if (tok_accept(p, ":")) {
-        do {
+        do
             PUSH(a, &t->types, parse_type(p));
-            PUSH(a, &t->kept, tok_accept_word(p, "kept"));
-        } while (tok_accept(p, ","));
+        while (tok_accept(p, ","));
     }
 }
 
@@ -472,10 +468,8 @@ parse_op(Parser *p, Block *b)
     const Loc *l = parse_loc(p);
     if (l)
         o->loc = l;
-    for (int i = 0; i < t.names.n; i++) {
-        result(o, i)->is_kept = t.kept.at[i];
+    for (int i = 0; i < t.names.n; i++)
         define(p, t.names.at[i], result(o, i));
-    }
 }
 
 static void
@@ -594,12 +588,6 @@ ir_parse_file(Comp *c, const char *text, const char *file)
     }
     if (tok_accept_word(&p, "blocks"))
         p.f->min_blocks = (int)tok_integer(&p, 1, 32);
-    if (tok_accept_word(&p, "chunks")) {
-        int64_t regs = tok_integer(&p, 2, 64);
-        if (regs & (regs - 1))
-            fail(&p, "chunks have 2, 4, .. or 64 registers");
-        p.f->chunk_bits = __builtin_ctzll((unsigned long long)regs);
-    }
     const Loc *l = parse_loc(&p);
     if (l)
         p.f->loc = l;

@@ -105,7 +105,6 @@ static void
 put_type_of(Printer *p, const Val *v)
 {
     put_type(p, v->type);
-    sb_put(&p->sb, v->is_kept ? " kept" : "");
 }
 
 static void
@@ -400,8 +399,6 @@ ir_print(const Func *f, bool with_locs)
         sb_printf(&p.sb, " ctas %d", 1 << f->log2_ctas);
     if (f->min_blocks)
         sb_printf(&p.sb, " blocks %d", f->min_blocks);
-    if (f->chunk_bits)
-        sb_printf(&p.sb, " chunks %d", 1 << f->chunk_bits);
     put_loc(&p, f->loc);
     sb_put(&p.sb, " {\n");
     put_block(&p, f->body, 1);

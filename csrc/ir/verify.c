@@ -61,8 +61,6 @@ enter_scope(Walk *w, const Val *v, const Loc *loc)
         refuse(w, loc, "two values share id %d", v->id);
     w->state[v->id] = IN_SCOPE;
     check_type(w, v->type, loc);
-    if (v->is_kept && (!w->f->chunk_bits || !v->type->layout || v->type->slots))
-        refuse(w, loc, "kept is for blocks in registers, of a function with chunks");
     for (const Use *u = v->uses; u; u = u->next)
         if (u->v != v || *u->prev != u)
             refuse(w, loc, "the uses of value %d are not linked", v->id);

@@ -175,7 +175,7 @@ def test_f64_math_has_no_libm(op: str) -> None:
     check(tirgen.elementwise(op, "f64", 1), 4, error="1e-14")
 
 
-KEPT = """// ARG: [random 32768 5]
+LARGE = """// ARG: [random 32768 5]
 // ARG: [0 x 32768]
 func @f(%p: ptr<i32>, %q: ptr<i32>) {
   %i = arange {start=0, end=32768} : i32[32768]
@@ -200,29 +200,20 @@ func @f(%p: ptr<i32>, %q: ptr<i32>) {
 """
 
 
-def test_what_is_kept_stands_in_the_text() -> None:
-    """Code obeys the marks of keep_local: fewer or more of them change its memory alone."""
+def test_gathers_piece_by_piece() -> None:
+    """Blocks of 1024 registers a thread lie in local memory: gathers have 32 at a time."""
 
-    def tirc(word: str, text: str) -> str:
+    def tirc(word: str) -> str:
         return subprocess.run(
             [TIRC, "-t", "emu:80", "-w", "1", word, "-"],
-            input=text, capture_output=True, text=True, timeout=600, check=True,
+            input=LARGE, capture_output=True, text=True, timeout=600, check=True,
         ).stdout  # fmt: skip
 
-    text = tirc("tile,simt,print", KEPT)
-    args = "".join(KEPT.splitlines(keepends=True)[:2])
-    ways = {
-        "as it was": text,
-        "again": re.sub(r"(%e = rem .*) kept", r"\1", text),
-        "kept": re.sub(r"(%f = add .*)", r"\1 kept", text),
-    }
-    assert len(set(ways.values())) == 3
-    words = {}
-    for way, changed in ways.items():
-        tirc("check", args + changed)
-        (local,) = re.findall(r"__local_depot0\[(\d+)\]", tirc("ptx", changed))
-        words[way] = int(local) // 4096
-    assert words == {"as it was": 3, "again": 2, "kept": 4}
+    tirc("tile,simt,check")
+    ptx = tirc("tile,simt,ptx")
+    assert ptx.count("\n") < 3000
+    (local,) = re.findall(r"__local_depot0\[(\d+)\]", ptx)
+    assert int(local) <= 5 * 4096
 
 
 @pytest.mark.one_in(8)

@@ -13,7 +13,7 @@
  * exceptions, both Triton's: scalars go through it in every thread, and so do all copies of
  * a block where threads meet in the text (bar.sync, shfl, ..), which wants all of them.
  */
-#include "codegen/simt/local.h"
+#include "codegen/simt/simt.h"
 #include "ptx/asm.h"
 
 /* One piece of assembly: what its constraints say. */
@@ -244,19 +244,14 @@ void
 sim_inline_asm(Sim *s, const Op *o)
 {
     const Val *first = result(o, 0);
-    int n_in = ir_n_values(o), pack = (int)ir_attr(o, ATTR_PACK);
+    int n_in = ir_n_values(o), n = sim_n_regs(first);
     Lv **from = NEW_N(s->a, Lv *, n_in + 1), **to = NEW_N(s->a, Lv *, o->n_results);
     for (int i = 0; i < o->n_args; i++)
         if (arg(o, i)->type->layout != first->type->layout)
             sim_bad_layout(s, o);
-    uint32_t together = 1; /* the first registers: whole packs */
-    while ((int)together < pack)
-        together *= 2;
-    Pieces p = sim_pieces(s, first, together - 1);
-    int n = p.is_loop ? (int)p.c.regs + 1 : sim_n_regs(first);
     for (int i = 0; i < n_in; i++)
-        from[i] = sim_piece(s, &p, arg(o, i));
-    Lv *mask = NULL, *given = n_in < o->n_args ? sim_piece(s, &p, arg(o, n_in)) : NULL,
+        from[i] = sim_val(s, arg(o, i));
+    Lv *mask = NULL, *given = n_in < o->n_args ? sim_val(s, arg(o, n_in)) : NULL,
        owner = asm_by_owners(o) ? sim_owner(s, first->type->layout) : NULL;
     if (given || owner) {
         mask = NEW_N(s->a, Lv, n);
@@ -266,12 +261,9 @@ sim_inline_asm(Sim *s, const Op *o)
     for (int i = 0; i < o->n_results; i++) {
         if (result(o, i)->type->layout != first->type->layout)
             sim_bad_layout(s, o);
-        to[i] = sim_piece_result(s, &p, result(o, i));
+        to[i] = sim_define(s, result(o, i));
     }
     through(s->l, o, n, from, mask, to);
-    for (int i = 0; i < o->n_results; i++)
-        sim_piece_keep(s, &p, result(o, i), to[i]);
-    sim_pieces_end(s, &p);
     if (owner)
         sim_share_results(s, o);
 }

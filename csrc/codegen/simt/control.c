@@ -69,7 +69,6 @@ all_parts(Sim *s, const Op *o, int first, int n)
     Lv **parts = NEW_N(s->a, Lv *, n + 1);
     for (int i = 0; i < n; i++)
         parts[i] = parts_of(s, arg(o, first + i));
-    sim_forget(s);
     return parts;
 }
 
@@ -95,15 +94,12 @@ close_all(Sim *s, Val *const *to, int n, Lv **phis)
 {
     for (int i = 0; i < n; i++)
         close_phis(s, to[i], phis[i]);
-    for (int i = 0; i < n; i++)
-        sim_to_local(s, to[i]);
 }
 
 static void
 same_registers(Sim *s, const Val *to, const Val *from)
 {
     s->vals[to->id] = sim_val(s, from);
-    sim_to_local(s, to);
 }
 
 static LLVMBasicBlockRef

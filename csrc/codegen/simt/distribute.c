@@ -16,7 +16,7 @@
  *         inserted into, before its branch.
  * Rule 2: registers with the same operands are computed once (a splat stays one value).
  */
-#include "codegen/simt/local.h"
+#include "codegen/simt/pieces.h"
 #include "codegen/simt/ptx.h"
 
 /* ---- shape ops: other names for the same registers ------------------------------------------ */
@@ -492,20 +492,16 @@ assertion(Sim *s, const Op *o)
     if (!s->c->opt.debug)
         return;
     Ll *l = s->l;
-    Pieces p = sim_pieces(s, arg(o, 0), 0);
-    Lv *cond = sim_piece(s, &p, arg(o, 0)),
-       *mask = o->n_args > 1 ? sim_piece(s, &p, arg(o, 1)) : NULL;
+    Lv *cond = sim_val(s, arg(o, 0)),
+       *mask = o->n_args > 1 ? sim_val(s, arg(o, 1)) : NULL;
     Lv bad = NULL;
     for (int i = 0; i < sim_n_regs(arg(o, 0)); i++) {
-        if (!sim_in_piece(&p, i))
-            continue;
         Lv x = LLVMBuildNot(l->b, cond[i], "");
         if (mask)
             x = LLVMBuildAnd(l->b, x, mask[i], "");
         bad = bad ? LLVMBuildOr(l->b, bad, x, "") : x;
     }
     s->m->trap_if(l, bad, o->text, o->loc);
-    sim_pieces_end(s, &p);
 }
 
 static void
@@ -518,7 +514,7 @@ print(Sim *s, const Op *o)
     for (int k = 0; k < ir_n_values(o); k++) {
         const Val *v = arg(o, k);
         Lv owner = sim_owner(s, v->type->layout);
-        Pieces p = sim_pieces(s, v, 0);
+        Pieces p = sim_pieces(s, v, masked ? arg(o, 1) : NULL, 0);
         Lv *x = sim_piece(s, &p, v),
            *mask = masked ? sim_piece(s, &p, arg(o, 1)) : NULL;
         for (int i = 0; i < sim_n_regs(v); i++) {
@@ -635,12 +631,7 @@ sim_block(Sim *s, const Block *b)
     for (const Op *o = b->first; o; o = o->next) {
         sim_costs_enter(s->l, o);
         ll_lines_at(s->l, o->loc, is_elsewhere(s, o));
-        if (!sim_local_op(s, o))
-            op(s, o);
-        for (int i = 0; i < o->n_results && !op_has(o, OPF_CONTROL); i++)
-            sim_to_local(s, result(o, i));
-        sim_forget(s);
-        sim_free_dead(s, o);
+        op(s, o);
     }
     s->setup = around;
 }
@@ -655,7 +646,7 @@ static const char passes[] =
 static void
 check_size(Sim *s)
 {
-    int64_t code = kernel_code_size(s->f);
+    int64_t code = code_size(s->f, s->f->body, INT32_MAX);
     if (code > MAX_CODE)
         err_at(s->c, s->f->loc, RESOURCES, "instructions", (long long)code,
                (long long)MAX_CODE);
@@ -724,7 +715,6 @@ cg_simt(Func *f, Binary *out)
     Sim s = {.c = c, .a = a, .f = f, .m = &machine_ptx, .word_of.a = a};
     s.log2_warps = __builtin_ctz((unsigned)f->team_warps) + f->log2_ctas;
     check_threads(f);
-    sim_local_open(&s);
     check_size(&s);
     s.facts = facts_new(f);
     s.rows = facts_of_rows(f);
@@ -751,7 +741,6 @@ cg_simt(Func *f, Binary *out)
     sim_map_open(&s);
     sim_end_setup(&s, "kernel");
     sim_block(&s, f->body);
-    sim_local_close(&s);
     s.m->end(l, f, s.shared_bytes);
     ll_lines_close(l);
     sim_costs_report(l, f);

@@ -149,7 +149,7 @@ sim_round_tf32(Sim *s, Lv x)
 bool
 sim_rounds_move(Sim *s, const Op *o)
 {
-    if (o->op != OP_CONVERT || s->local || result(o, 0)->type->elem != E_F32 ||
+    if (o->op != OP_CONVERT || result(o, 0)->type->elem != E_F32 ||
         sim_n_regs(arg(o, 0)) > sim_n_regs(result(o, 0)))
         return false;
     for (const Use *u = result(o, 0)->uses; u; u = u->next) {

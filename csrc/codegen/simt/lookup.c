@@ -1,7 +1,7 @@
 /* lookup: gather and histogram. Both go through shared memory, in the row-major order of
  * the tensor, because which thread meets which element is known only at run time.
  */
-#include "codegen/simt/local.h"
+#include "codegen/simt/pieces.h"
 
 /* Every element of v at its flat index, stored once; neighbours as vectors. */
 static void
@@ -13,7 +13,7 @@ store_all(Sim *s, const Op *o, const Val *v, int base)
     int run = layout_run(l, v->type->rank - 1, __builtin_ctz(16u / (unsigned)bytes),
                          bit);
     SimVector vec = sim_vector(bit, run);
-    Pieces p = sim_pieces(s, v, vec.mask);
+    Pieces p = sim_pieces(s, v, NULL, vec.mask);
     Lv *x = sim_piece(s, &p, v);
     for (int r = 0; r < sim_n_regs(v); r++) {
         if (!sim_in_piece(&p, r) || (uint32_t)r & vec.mask)
@@ -59,7 +59,7 @@ sim_gather(Sim *s, const Op *o)
         sim_bad_layout(s, o);
     store_all(s, o, arg(o, 0), base);
     sim_wait(s, o, WAIT_WRITTEN);
-    Pieces p = sim_pieces(s, v, 0);
+    Pieces p = sim_pieces(s, v, arg(o, 1), 0);
     Lv *to = sim_piece_result(s, &p, v), *wants = sim_piece(s, &p, arg(o, 1));
     for (int r = 0; r < sim_n_regs(v); r++) {
         if (!sim_in_piece(&p, r))
@@ -91,7 +91,7 @@ sim_histogram(Sim *s, const Op *o)
         s->m->shared_store(l, sim_shared_offset(s, sim_index(s, to, r), 4, base), zero,
                            4, sim_owner(s, to), o->loc);
     sim_wait(s, o, WAIT_WRITTEN);
-    Pieces p = sim_pieces(s, from, 0);
+    Pieces p = sim_pieces(s, from, o->n_args > 1 ? arg(o, 1) : NULL, 0);
     Lv *x = sim_piece(s, &p, from),
        *mask = o->n_args > 1 ? sim_piece(s, &p, arg(o, 1)) : NULL;
     for (int r = 0; r < sim_n_regs(from); r++) {

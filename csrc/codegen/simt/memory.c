@@ -10,7 +10,7 @@
  * atomic returned goes to the others through shared memory. A scalar is loaded by all
  * threads, stored by thread 0.
  */
-#include "codegen/simt/local.h"
+#include "codegen/simt/simt.h"
 
 enum { MAX_VEC = SIM_MAX_VECTOR };
 
@@ -90,16 +90,15 @@ typedef struct Mover {
     const Val *v; /* what is loaded or stored */
     Access a;
     SimVector vec;
-    uint32_t regs;                 /* the register bits that are moved now */
     Lv *ptr, *mask, *other, *from; /* registers; NULL: none */
     Lv owner;                      /* of a store */
 } Mover;
 
-/* Is i the first register of a vector that is moved now? */
+/* Is i the first register of a vector? */
 static bool
 is_first(const Mover *k, int i)
 {
-    return !((uint32_t)i & (k->vec.mask | ~k->regs));
+    return !((uint32_t)i & k->vec.mask);
 }
 
 /* Is register i loaded from where the one before it is, under the same mask? */
@@ -208,11 +207,8 @@ move_ragged(Sim *s, Mover *k, Lv *r)
     }
     LLVMMoveBasicBlockAfter(after, end[1]);
     LLVMPositionBuilderAtEnd(l->b, after);
-    for (int i = 0; r && i < n; i++) {
-        if ((uint32_t)i & ~k->regs)
-            continue;
+    for (int i = 0; r && i < n; i++)
         r[i] = ll_join(l, got[0][i], end[0], got[1][i], end[1]);
-    }
 }
 
 static void
@@ -222,16 +218,14 @@ move(Sim *s, const Op *o, Mover *k)
     int mask = loads ? 1 : 2;
     check_layouts(s, o);
     k->vec = access_vector(s, o, &is_ragged);
-    Pieces p = sim_pieces(s, k->v, k->vec.mask);
-    k->regs = p.c.regs;
-    k->ptr = sim_piece(s, &p, arg(o, 0));
-    k->from = loads ? NULL : sim_piece(s, &p, k->v);
-    k->mask = o->n_args > mask ? sim_piece(s, &p, arg(o, mask)) : NULL;
-    k->other = loads && o->n_args > 2 ? sim_piece(s, &p, arg(o, 2)) : NULL;
+    k->ptr = sim_val(s, arg(o, 0));
+    k->from = loads ? NULL : sim_val(s, k->v);
+    k->mask = o->n_args > mask ? sim_val(s, arg(o, mask)) : NULL;
+    k->other = loads && o->n_args > 2 ? sim_val(s, arg(o, 2)) : NULL;
     k->a.cache = (int)ir_attr(o, ATTR_CACHE), k->a.evict = (int)ir_attr(o, ATTR_EVICT);
     k->a.loc = o->loc;
-    Lv *r = loads ? sim_piece_result(s, &p, k->v) : NULL;
-    if (!is_ragged && !p.is_loop)
+    Lv *r = loads ? sim_define(s, k->v) : NULL;
+    if (!is_ragged)
         share_masks(s, k, k->mask ? arg(o, mask) : NULL);
     if (is_ragged)
         move_ragged(s, k, r);
@@ -239,9 +233,6 @@ move(Sim *s, const Op *o, Mover *k)
         load_vectors(s, k, r);
     else
         store_vectors(s, k);
-    if (loads)
-        sim_piece_keep(s, &p, k->v, r);
-    sim_pieces_end(s, &p);
 }
 
 void
@@ -268,12 +259,9 @@ share(Sim *s, const Op *o, const Val *v, int at, bool stores)
         return;
     const Layout *l = v->type->layout;
     int bytes = ty_bytes(v->type);
-    Pieces p = sim_pieces(s, v, 0);
-    Lv *x = sim_piece(s, &p, v);
+    Lv *x = sim_val(s, v);
     for (int i = 0; i < sim_n_regs(v); i++) {
-        if (!sim_in_piece(&p, i))
-            continue;
-        Lv index = l ? sim_piece_index(s, &p, l, i) : ll_i32(s->l, 0);
+        Lv index = l ? sim_index(s, l, i) : ll_i32(s->l, 0);
         Lv offset = sim_shared_offset(s, index, bytes, at);
         if (stores)
             s->m->shared_store(s->l, offset, sim_pack(s, v->type, &x[i], 1), bytes,
@@ -284,9 +272,6 @@ share(Sim *s, const Op *o, const Val *v, int at, bool stores)
                                          bytes, o->loc),
                        1, &x[i]);
     }
-    if (!stores)
-        sim_piece_keep(s, &p, v, x);
-    sim_pieces_end(s, &p);
 }
 
 /* What the owners got, to the threads that hold the same elements. */
@@ -359,48 +344,29 @@ act_on_pair(Sim *s, Atomic *k, int r, const Lv *mask, Lv owner, Lv *ptr, Lv *x, 
     }
 }
 
-/* What an atomic is done with: registers of the operands. */
-typedef struct Operands {
-    Lv *ptr, *x, *y, *mask; /* y: what a cas puts there; NULL: none */
-    uint32_t regs;          /* the register bits that act now */
-} Operands;
-
 static void
-act_on_all(Sim *s, Atomic *k, const Operands *a, Lv *r)
-{
-    const Val *v = result(k->o, 0);
-    Lv owner = sim_owner(s, v->type->layout);
-    for (int i = 0; i < sim_n_regs(v); i++) {
-        if ((uint32_t)i & (k->vec.mask | ~a->regs))
-            continue;
-        k->a.ptr = a->ptr[i];
-        k->a.pred = sim_and(s, owner, a->mask ? a->mask[i] : NULL);
-        if (a->y)
-            r[i] = s->m->atomic_cas(s->l, &k->a, v->type->elem, k->sem, k->scope,
-                                    a->x[i], a->y[i]);
-        else if (k->is_split)
-            act_on_pair(s, k, i, a->mask, owner, a->ptr, a->x, r);
-        else
-            act(s, k, &k->vec, i, k->a.pred, a->x, r);
-    }
-}
-
-static void
-act_on_pieces(Sim *s, Atomic *k)
+act_on_all(Sim *s, Atomic *k)
 {
     const Op *o = k->o;
     const Val *v = result(o, 0);
-    int mask = o->op == OP_ATOMIC_CAS ? 3 : 2;
-    Pieces p = sim_pieces(s, v, k->vec.mask);
-    Operands a = {.regs = p.c.regs, .ptr = sim_piece(s, &p, arg(o, 0))};
-    a.x = sim_piece(s, &p, arg(o, 1));
-    a.y = mask > 2 ? sim_piece(s, &p, arg(o, 2)) : NULL;
-    a.mask = o->n_args > mask ? sim_piece(s, &p, arg(o, mask)) : NULL;
-    Lv *r = sim_piece_result(s, &p, v);
-    act_on_all(s, k, &a, r);
-    if (k->is_used)
-        sim_piece_keep(s, &p, v, r);
-    sim_pieces_end(s, &p);
+    int n_mask = o->op == OP_ATOMIC_CAS ? 3 : 2;
+    Lv *ptr = sim_val(s, arg(o, 0)), *x = sim_val(s, arg(o, 1)),
+       *y = n_mask > 2 ? sim_val(s, arg(o, 2)) : NULL, /* what a cas puts there */
+           *mask = o->n_args > n_mask ? sim_val(s, arg(o, n_mask)) : NULL,
+       owner = sim_owner(s, v->type->layout), *r = sim_define(s, v);
+    for (int i = 0; i < sim_n_regs(v); i++) {
+        if ((uint32_t)i & k->vec.mask)
+            continue;
+        k->a.ptr = ptr[i];
+        k->a.pred = sim_and(s, owner, mask ? mask[i] : NULL);
+        if (y)
+            r[i] = s->m->atomic_cas(s->l, &k->a, v->type->elem, k->sem, k->scope, x[i],
+                                    y[i]);
+        else if (k->is_split)
+            act_on_pair(s, k, i, mask, owner, ptr, x, r);
+        else
+            act(s, k, &k->vec, i, k->a.pred, x, r);
+    }
 }
 
 static void
@@ -419,7 +385,7 @@ atomic(Sim *s, const Op *o)
                 .is_used = result(o, 0)->uses != NULL};
     if (fences && sem != SEM_ACQUIRE)
         s->m->fence(s->l, k.scope);
-    act_on_pieces(s, &k);
+    act_on_all(s, &k);
     if (fences && sem != SEM_RELEASE)
         s->m->fence(s->l, k.scope);
     sim_share_results(s, o);
@@ -435,18 +401,16 @@ prefetch(Sim *s, const Op *o)
     SimVector vec = {0};
     if (v->type->layout)
         vec = vector_of(o, dim, facts_access_log2(s->facts, o, dim, bytes));
-    Pieces p = sim_pieces(s, v, vec.mask);
-    Lv *ptr = sim_piece(s, &p, v), owner = sim_owner(s, v->type->layout),
-       *mask = op_mask(o) ? sim_piece(s, &p, op_mask(o)) : NULL;
+    Lv *ptr = sim_val(s, v), owner = sim_owner(s, v->type->layout),
+       *mask = op_mask(o) ? sim_val(s, op_mask(o)) : NULL;
     Access a = {.cache = (int)ir_attr(o, ATTR_CACHE), .loc = o->loc};
     for (int i = 0; i < sim_n_regs(v); i++) {
-        if ((uint32_t)i & (vec.mask | ~p.c.regs))
+        if ((uint32_t)i & vec.mask)
             continue;
         a.ptr = ptr[i];
         a.pred = sim_and(s, owner, mask ? mask[i] : NULL);
         s->m->load(s->l, &a, s->l->void_, NULL);
     }
-    sim_pieces_end(s, &p);
 }
 
 void

@@ -5,8 +5,8 @@
  *
  *     distribute.c    the walk over the ops; elementwise, shape ops, indices
  *     values.c        the registers of a value
- *     local.c chunks.c    values with too many registers: loops over chunks of them
  *     slices.c        slices that passes keep in local memory
+ *     pieces.c        loops over what lies there whole
  *     control.c       for, while, if
  *     words.c         elements <-> 32-bit words: packing, shuffles
  *     scratch.c       the places of ops in shared memory, and their waits
@@ -42,8 +42,7 @@ typedef struct Sim {
     int log2_warps;
     Lv **vals;          /* by value id: one Lv a register */
     struct Lazy **lazy; /* by value id: how registers that are NULL are made; or NULL */
-    struct Local *local; /* local.c; NULL: every value is in registers */
-    Lv slices; /* where slices.c keeps blocks; NULL: none has been asked for */
+    Lv slices;          /* where slices.c keeps blocks; NULL: none has been asked for */
     Setup *setup;
     Map word_of; /* element Lv -> Word: where it was unpacked from */
     int shared_bytes;
@@ -95,16 +94,6 @@ void sim_end_setup(Sim *s, const char *then);
 Lv sim_xor_columns(Sim *s, Lv from, const Col *col, int n);
 /* a ^ b of what has only those bits: a sum where none is in both. */
 Lv sim_joined(Sim *s, Lv a, Col a_bits, Lv b, Col b_bits);
-
-/* ---- local.c: see there ------------------------------------------------------------------ */
-void sim_local_open(Sim *s);  /* decides which values are big */
-void sim_local_close(Sim *s); /* raises if they are more than a thread's memory */
-/* Has o been dealt with as an op on a big value? */
-bool sim_local_op(Sim *s, const Op *o);
-Lv *sim_whole(Sim *s, const Val *v);     /* all registers of a big value, for this op */
-void sim_forget(Sim *s);                 /* the end of this op */
-void sim_free_dead(Sim *s, const Op *o); /* its operands' places, if it was the last */
-void sim_to_local(Sim *s, const Val *v); /* v is defined: to its place, if it has one */
 
 /* ---- slices.c: what passes keep in local memory ------------------------------------------ */
 Lv sim_slices(Sim *s, const Val *local); /* where they begin */

@@ -76,6 +76,8 @@ void
 sim_slice_load(Sim *s, const Op *o)
 {
     const Val *v = result(o, 0);
+    if (streamed_from(v)) /* pieces.c */
+        return;
     Slice k = slice_of(s, o, v->type);
     int n = 1 << k.log2_vec, bytes = ty_bytes(v->type);
     Lv *r = sim_define(s, v);
@@ -91,6 +93,8 @@ void
 sim_slice_store(Sim *s, const Op *o)
 {
     const Val *v = arg(o, 2);
+    if (streamed_to(v)) /* pieces.c */
+        return;
     Slice k = slice_of(s, o, v->type);
     int n = 1 << k.log2_vec, bytes = ty_bytes(v->type);
     Lv *r = sim_val(s, v);

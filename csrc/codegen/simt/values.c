@@ -1,7 +1,7 @@
 /* values: the LLVM values of a block's registers, and which register of an operand is which of
  * a result.
  */
-#include "codegen/simt/local.h"
+#include "codegen/simt/simt.h"
 
 int
 sim_n_regs(const Val *v)
@@ -21,8 +21,6 @@ Lv
 sim_reg(Sim *s, const Val *v, int r)
 {
     Lv *regs = s->vals[v->id];
-    if (!regs)
-        regs = sim_whole(s, v);
     if (!regs[r])
         s->lazy[v->id]->make(s, s->lazy[v->id]->data, r);
     return regs[r];
@@ -36,7 +34,7 @@ sim_val(Sim *s, const Val *v)
             sim_reg(s, v, r);
         s->lazy[v->id] = NULL;
     }
-    return !s->vals[v->id] && s->local ? sim_whole(s, v) : s->vals[v->id];
+    return s->vals[v->id];
 }
 
 void

@@ -30,8 +30,7 @@ const char *const order_simt[] = {
     "cast_again",   /* what is live where is settled */
     "sink_moves",   /* behind all that makes or merges moves; before barriers */
     "flip_slots",   /* behind all that makes accesses to slots, or merges them */
-    "keep_local",   /* it marks values: behind all that makes some */
-    "place_local",  /* behind keep_local, which says what loops over chunks read late */
+    "place_local",  /* behind all that makes, merges or drops places */
     "place_shared", /* behind all that makes, merges or drops ops with a place */
     "occupancy",    /* it counts the registers and the shared memory of what is left */
     "barriers",     /* last: what is emitted is what stands here, in this order */

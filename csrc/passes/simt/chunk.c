@@ -15,10 +15,9 @@
  *
  * A kernel of MAX_WORDS words or more would take ptxas minutes to spill as straight code. There what
  * loops carry goes to local memory before it is cut (chunk_carried.c). Where one big value cannot
- * be cut (a gather goes along every dim, it is printed or in assembly), moves, reductions and scans are cut each by itself,
- * and the rest has loops over chunks of registers that codegen makes (codegen/simt/local.c):
- *
- *     func @f(..) {    =>    func @f(..) chunks 32 {
+ * be cut (a gather goes along every dim, a product takes it), moves, reductions and scans are cut each by itself,
+ * and then all others: what they take and give goes through local memory. What no slices are made of is loaded as a
+ * whole, and gathers, histograms and prints read it piece by piece (codegen/simt/pieces.c).
  *
  * Not where it carries few words and the rest is loaded and computed piece by piece, as the assembler has it:
  * sums of a divergence by 4096 and one warp, which a loop carries, are 128 registers, and took 3.5 times as long as
@@ -34,8 +33,7 @@ enum {
     MOST_LEAST = 320,   /* piece by piece: a few spill, all would lie in local memory */
     MAX_DOT_WORDS = 1 << 10,     /* the same of what has products: accumulators stay */
     MAX_STRAIGHT_CODE = 1 << 17, /* sorts: few words live, and thousands are made */
-    MIN_CHUNK_BITS = 3,
-    MUCH_CODE = 1 << 14, /* from here on chunks are smaller */
+    MAX_WHOLE = 1 << 10,         /* registers of what no slices are made of */
 };
 
 static bool
@@ -45,33 +43,6 @@ has_dot(const Block *b)
         if (o->op == OP_DOT || o->op == OP_MMA_START)
             return true;
     return false;
-}
-
-/* Ops on values with many registers. */
-static int
-count_big(const Block *b)
-{
-    int n = 0;
-    EACH_CONTROL_OP(o, b) {
-        bool is_big = false;
-        for (int i = 0; i < o->n_results; i++)
-            is_big |= has_many_registers(result(o, i));
-        for (int i = 0; i < o->n_args; i++)
-            is_big |= has_many_registers(arg(o, i));
-        n += is_big;
-    }
-    return n;
-}
-
-/* A network that sorts is a thousand ops, and each of them a loop. Chunks are smaller then,
- * and ptxas is asked not to unroll: a sort of 32768 by 4 warps takes it 2 s instead of 5. */
-static int
-bits_for(int n_ops)
-{
-    int bits = MAX_CHUNK_BITS;
-    while (bits > MIN_CHUNK_BITS && (int64_t)n_ops << bits > MUCH_CODE)
-        bits--;
-    return bits;
 }
 
 static int
@@ -158,6 +129,41 @@ is_along(Func *f, const Op *o)
     return (o->op == OP_SCAN || o->op == OP_REDUCE) && chunk_is_simple(o);
 }
 
+/* Operands, then results. */
+static const Val *
+value_of(const Op *o, int i)
+{
+    return i < o->n_args ? arg(o, i) : result(o, i - o->n_args);
+}
+
+/* It has big values that are not made where they are asked for; slices of many registers, which loops move, are none. */
+static bool
+is_left(Func *f, const Op *o)
+{
+    const Op *loop = o->block->owner;
+    bool is_slice = loop && loop->op == OP_FOR && ir_attr(loop, ATTR_SLICES),
+         any = false;
+    for (int i = 0; i < o->n_args + o->n_results; i++)
+        any |= has_many_registers(value_of(o, i)) &&
+               (is_streamed(o) || !chunk_is_made_anywhere(f, value_of(o, i)));
+    return any && !is_slice && !op_has(o, OPF_CONTROL | OPF_TERM) && !chunk_is_local(o);
+}
+
+/* What takes or gives a big value as a whole is an instruction a register, and more: over thousands in a row ptxas
+ * takes minutes. */
+static void
+check_whole(Func *f)
+{
+    EACH_CONTROL_OP(o, f->body)
+        for (int i = 0; i < o->n_args + o->n_results && is_left(f, o); i++) {
+            const Val *v = value_of(o, i);
+            int n = has_many_registers(v) ? 1 << v->type->layout->n[IN_REG] : 0;
+            if (n > MAX_WHOLE && !streamed_from(v) && !streamed_to(v))
+                err_at(f->c, o->loc, RESOURCES, "registers of a thread", (long long)n,
+                       (long long)MAX_WHOLE);
+        }
+}
+
 /* ---- results that lanes part --------------------------------------------------------- */
 
 typedef struct Parted {
@@ -238,7 +244,7 @@ pass_chunk(Func *f)
     bool is_much = words >= (has_acc ? MAX_DOT_WORDS : MAX_WORDS);
     if (!(is_much &&
           (has_acc || words > 2 * MAX_WORDS || least_words(f) > MOST_LEAST)) &&
-        kernel_code_size(f) < (has_acc ? MAX_CODE : MAX_STRAIGHT_CODE))
+        code_size(f, f->body, INT32_MAX) < (has_acc ? MAX_CODE : MAX_STRAIGHT_CODE))
         return;
     have_whole(f, &parts);
     chunk_carried(f, false);
@@ -251,7 +257,9 @@ pass_chunk(Func *f)
     cut_parts(f, SLACK_WHOLE);
     chunk_apart(f, is_along, true);
     cut_parts(f, SLACK_WHOLE);
+    pass_dce(f); /* whole blocks that only slices are left of */
+    chunk_apart(f, is_left, true);
+    cut_parts(f, SLACK_WHOLE);
     chunk_forward(f);
-    int n_big = count_big(f->body);
-    f->chunk_bits = n_big ? bits_for(n_big) : 0;
+    check_whole(f);
 }

@@ -71,6 +71,8 @@ bool chunk_carried(Func *f, bool all);
  * for itself what it takes. */
 void chunk_apart(Func *f, bool (*is_apart)(Func *f, const Op *o), bool alone);
 
+/* Is v stored to a place, and nothing else? */
+bool chunk_is_put(const Val *v);
 /* What a loop over slices has in registers it does not load, and what nobody loads is not stored. */
 void chunk_forward(Func *f);
 

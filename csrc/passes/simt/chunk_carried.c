@@ -145,25 +145,46 @@ place_of(Carried *w, Val *x)
     return m;
 }
 
+/* The same of x, which is made where it is asked for: of a copy, as others go on making theirs. */
+static Val *
+place_of_copy(Carried *w, Val *x, Map *places)
+{
+    Val *m = map_get(places, x, 0);
+    if (m)
+        return m;
+    Build b = ir_behind(x->def);
+    m = place_of(w, result(ir_clone(&b, x->def, &(Map){.a = w->a}), 0));
+    map_put(places, x, 0, m);
+    return m;
+}
+
 void
 chunk_apart(Func *f, bool (*is_apart)(Func *f, const Op *o), bool alone)
 {
     Carried w = {.f = f, .a = f->c->arena};
+    Map places = {.a = w.a}; /* Val -> Val: of copies */
     EACH_CONTROL_OP(o, f->body) {
         if (!is_apart(f, o))
             continue;
         for (int i = 0; i < o->n_args; i++) {
             Val *x = arg(o, i);
-            if (!lies(&w, x) || !x->def || chunk_is_made_anywhere(f, x))
+            bool is_made = lies(&w, x) && x->def && chunk_is_made_anywhere(f, x);
+            if (!lies(&w, x) || !x->def || (is_made && !is_streamed(o)))
                 continue;
-            Val *m = place_of(&w, x);
+            Val *m = is_made ? place_of_copy(&w, x, &places) : place_of(&w, x);
             if (alone)
                 ir_set_arg(o, i, get(m, o, x->type));
         }
         for (int i = 0; i < o->n_results && alone; i++)
-            if (lies(&w, result(o, i)))
+            if (lies(&w, result(o, i)) && !chunk_is_put(result(o, i)))
                 place_of(&w, result(o, i));
     }
+}
+
+bool
+chunk_is_put(const Val *v)
+{
+    return v->uses && !v->uses->next && v->uses->user->op == OP_LOCAL_STORE;
 }
 
 bool

@@ -64,14 +64,15 @@ operand_bit(const Op *o, int i, int b)
     case OP_SPLAT: return NO_BIT;
     case OP_BROADCAST: return t->shape[d] == 1 ? NO_BIT : moved(r, b, d, t, d);
     case OP_JOIN: return b ? b - 1 : MISFIT;
+    case OP_CAT: return t->shape[0] >> b > 1 ? b : MISFIT;
     case OP_SPLIT: return b + 1;
     case OP_REDUCE: return moved(r, b, d, t, d + (d >= axis));
     case OP_GATHER: return d == axis ? MISFIT : moved(r, b, d, t, d);
     case OP_TRANS: ir_perm(o, perm); return moved(r, b, d, t, perm[d]);
     case OPS(OP_EXPAND, OP_RESHAPE, OP_SCAN):
     case OPS(OPS_MOVED, OPS_ACCESS, OP_ASSERT): return b;
-    case OPS(OP_CONST, OP_ARANGE, OPS_GRID, OP_CAT, OP_RESIZE, OPS_ELEM, OPS_TENSOR,
-             OP_DOT, OP_HISTOGRAM, OPS_FOREIGN, OPS_FLOW, OP_ASSUME, OP_PRINT, OP_DEBUG,
+    case OPS(OP_CONST, OP_ARANGE, OPS_GRID, OP_RESIZE, OPS_ELEM, OPS_TENSOR, OP_DOT,
+             OP_HISTOGRAM, OPS_FOREIGN, OPS_FLOW, OP_ASSUME, OP_PRINT, OP_DEBUG,
              OPS_THREADS):
         break;
     }
@@ -97,9 +98,9 @@ result_bit(const Op *o, int i, int b)
             if (perm[e] == d)
                 return moved(t, b, d, r, e);
         return MISFIT;
-    case OPS(OP_EXPAND, OP_RESHAPE, OP_SCAN):
+    case OPS(OP_EXPAND, OP_RESHAPE, OP_SCAN, OP_CAT):
     case OPS(OPS_MOVED, OPS_ACCESS, OP_ASSERT): return b;
-    case OPS(OPS_VALUES, OP_CAT, OP_RESIZE, OPS_ELEM, OPS_TENSOR, OP_DOT, OP_HISTOGRAM,
+    case OPS(OPS_VALUES, OP_RESIZE, OPS_ELEM, OPS_TENSOR, OP_DOT, OP_HISTOGRAM,
              OPS_FOREIGN, OPS_FLOW, OP_ASSUME, OP_PRINT, OP_DEBUG, OPS_THREADS):
         break;
     }
@@ -128,14 +129,13 @@ can_be_cut(const Cut *k, const Op *o)
     if (k->slack == SLACK_MOVES)
         return o->op == OP_CONVERT || chunk_is_local(o);
     switch (o->op) {
-    case OPS(OP_JOIN, OPS_MOVED, OP_STORE, OPS_RARE_ACCESS, OP_SCAN, OP_GATHER,
-             OP_ASSERT):
+    case OPS(OP_JOIN, OP_CAT, OPS_MOVED, OPS_ACCESS, OP_SCAN, OP_GATHER, OP_ASSERT,
+             OP_INLINE_ASM, OP_INLINE_ASM_IO):
         return true;
-    case OP_LOAD: return !ir_attr(o, ATTR_VOLATILE);
     case OP_REDUCE: return chunk_is_simple(o);
-    case OPS(OPS_VALUES, OPS_INDEX, OP_SPLIT, OP_CAT, OP_RESIZE, OPS_ELEM, OPS_TENSOR,
-             OP_DOT, OP_HISTOGRAM, OPS_FOREIGN, OPS_FLOW, OP_ASSUME, OP_PRINT, OP_DEBUG,
-             OPS_THREADS):
+    case OPS(OPS_VALUES, OPS_INDEX, OP_SPLIT, OP_RESIZE, OPS_ELEM, OPS_TENSOR, OP_DOT,
+             OP_HISTOGRAM, OP_EXTERN, OP_EXTERN_IO, OPS_FLOW, OP_ASSUME, OP_PRINT,
+             OP_DEBUG, OPS_THREADS):
         break;
     }
     return op_has(o, OPF_FREE) || chunk_is_plain(o) || chunk_is_local(o);
@@ -292,7 +292,7 @@ chunk_type(const Cut *k, const Val *v)
 bool
 chunk_runs_once(const Op *o)
 {
-    return op_has(o, OPF_WRITES);
+    return op_has(o, OPF_WRITES) || (o->op == OP_LOAD && ir_attr(o, ATTR_VOLATILE));
 }
 
 bool
@@ -315,7 +315,8 @@ is_there_once(const Cut *k, const Val *v)
     if (v->def && chunk_runs_once(v->def))
         return true;
     return has_many_registers(v) &&
-           !(k->slack >= SLACK_WHOLE && chunk_is_made_anywhere(k->f, v));
+           !(k->slack >= SLACK_WHOLE && chunk_is_made_anywhere(k->f, v) &&
+             !chunk_is_put(v));
 }
 
 /* ---- spreading --------------------------------------------------------------------------- */

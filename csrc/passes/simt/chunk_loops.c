@@ -65,13 +65,14 @@ own_cost(const Loops *w, const Loop *l, const Step *s)
 {
     const Op *o = s->o;
     if (o->op == OP_LOAD || o->op == OP_LOCAL_LOAD)
-        return o->block == l->block && chunk_loads_again(w->k, s, l->level)
+        return o->block == l->block && !chunk_runs_once(o) &&
+                       chunk_loads_again(w->k, s, l->level)
                    ? COST_RELOAD
                    : COST_NEVER;
     switch (o->op) {
-    case OP_JOIN: return 0;
+    case OPS(OP_JOIN, OP_CAT): return 0;
     case OPS(OP_LOAD, OPS_MOVED, OP_REDUCE, OP_SCAN, OP_GATHER): return COST_NEVER;
-    case OPS(OPS_VALUES, OPS_INDEX, OP_SPLIT, OP_CAT, OP_RESIZE, OPS_ELEM, OP_STORE,
+    case OPS(OPS_VALUES, OPS_INDEX, OP_SPLIT, OP_RESIZE, OPS_ELEM, OP_STORE,
              OPS_RARE_ACCESS, OPS_TENSOR, OP_DOT, OP_HISTOGRAM, OPS_FOREIGN, OPS_FLOW,
              OPS_NOTES, OPS_THREADS):
         break;

@@ -8,12 +8,12 @@
  * that are in use at one time share no byte. The GPU reserves local memory for every thread that can be resident, so
  * each byte is expensive.
  *
- * Rule 1: what loops over chunks compute again (keep_local) reads its place where it is asked for, not where
- *         the local_load stands.
+ * Rule 1: what an op reads and writes piece by piece (streamed_from) it reads where it stands itself, not where
+ *         the local_load does.
  */
 #include "passes/passes.h"
 
-enum { ALIGN = 16 };
+enum { ALIGN = 16, MAX_BYTES = 448 << 10 }; /* of 512 KB that a thread can have */
 
 typedef struct Life {
     Op *alloc;
@@ -48,27 +48,16 @@ note_user(const Lives *w, Life *l, const Op *o)
     l->until = MAX(l->until, (int)(intptr_t)map_get(&w->last, o, 0));
 }
 
-/* Is v computed where it is asked for? */
-static bool
-is_late(const Lives *w, const Val *v)
-{
-    return w->f->chunk_bits && !v->is_kept && is_by_register(w->f->c, v->def);
-}
-
 static void
-note_users(const Lives *w, Life *l, const Val *v, Map *seen)
+note_users(const Lives *w, Life *l)
 {
-    if (map_get(seen, v, 0))
-        return;
-    map_put(seen, v, 0, (void *)v);
-    for (const Use *u = v->uses; u; u = u->next) {
+    for (const Use *u = result(l->alloc, 0)->uses; u; u = u->next) {
         const Op *o = u->user;
         note_user(w, l, o);
-        if (o->op == OP_LOCAL_STORE && arg(o, 0) == v && only_store(arg(o, 2)))
-            note_user(w, l, arg(o, 2)->def); /* it writes there itself */
-        for (int i = 0; i < u->user->n_results; i++)
-            if (is_late(w, result(u->user, i)))
-                note_users(w, l, result(u->user, i), seen);
+        if (o->n_results && streamed_from(result(o, 0)))
+            note_user(w, l, result(o, 0)->uses->user);
+        if (o->op == OP_LOCAL_STORE && streamed_to(arg(o, 2)))
+            note_user(w, l, arg(o, 2)->def);
     }
 }
 
@@ -98,8 +87,11 @@ pass_place_local(Func *f)
         if (o->op != OP_LOCAL_ALLOC || !result(o, 0)->uses)
             continue;
         Life l = {.alloc = o, .from = INT32_MAX};
-        note_users(&w, &l, result(o, 0), &(Map){.a = a});
+        note_users(&w, &l);
         place(&w, &l, slices_bytes(result(o, 0)->type));
         PUSH(a, &w.all, l);
     }
+    if (local_bytes(f) > MAX_BYTES)
+        err_at(f->c, f->loc, RESOURCES, "local memory of a thread",
+               (long long)local_bytes(f), (long long)MAX_BYTES);
 }
