@@ -217,6 +217,15 @@ def test_transpose(device, rng, shape, warps, dtype):
     np.testing.assert_array_equal(device.get(out), (x + x).T)
 
 
+@pytest.mark.parametrize("warps, dtype", [(8, np.float32), (16, np.float64)])
+def test_transpose_through_little(device, rng, warps, dtype):
+    """The block is larger than shared memory, and no register's bit stays one."""
+    x = rng.integers(-50, 50, (256, 256)).astype(dtype)
+    out = device.poison((256, 256), dtype)
+    transpose[(1,)](device.put(x), out, M=256, N=256, num_warps=warps)
+    np.testing.assert_array_equal(device.get(out), (x + x).T)
+
+
 @pytest.mark.parametrize("warps, n", [(1, 128), (4, 256)])
 def test_beside(device, rng, warps, n):
     x = rng.integers(-50, 50, (n, n)).astype(np.int32)

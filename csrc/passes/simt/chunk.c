@@ -221,6 +221,67 @@ have_parted(Func *f, Parts *parts)
     ir_drop_unused(f->body, true);
 }
 
+/* ---- moves through more shared memory than there is ---------------------------------- */
+
+static bool
+has_register(const Layout *l, Col basis)
+{
+    for (int i = 0; i < l->n[IN_REG]; i++)
+        if (l->basis[IN_REG][i] == basis)
+            return true;
+    return false;
+}
+
+/* `to`, but n bits more that are registers of `from` are registers; NULL: there are none. */
+static const Layout *
+between(Comp *c, const Layout *from, const Layout *to, int n)
+{
+    Layout l = *to;
+    int r = l.n[IN_REG];
+    for (int in = IN_LANE; in <= IN_WARP; in++)
+        for (int i = 0; i < l.n[in] && n > 0; i++) {
+            Col x = l.basis[in][i];
+            if (!x || !has_register(from, x))
+                continue;
+            do
+                r--;
+            while (r >= 0 && has_register(from, l.basis[IN_REG][r]));
+            if (r < 0)
+                return NULL;
+            l.basis[in][i] = l.basis[IN_REG][r], l.basis[IN_REG][r] = x;
+            n--;
+        }
+    return n > 0 ? NULL : layout_intern(c, &l);
+}
+
+/* Such a move is cut by bits that are registers before and behind it. Where those are too few, as in a transposition,
+ * it becomes two. */
+static bool
+halve_large_moves(Func *f)
+{
+    int room = shared_memory_limit(&f->c->opt.target);
+    bool any = false;
+    EACH_CONTROL_OP(o, f->body) {
+        int64_t bytes = o->op == OP_CONVERT ? scratch_of(f, o, room).bytes : 0;
+        if (bytes <= room)
+            continue;
+        const Layout *from = arg(o, 0)->type->layout, *to = result(o, 0)->type->layout;
+        int n = 0;
+        while (bytes >> n > room)
+            n++;
+        for (int i = 0; i < to->n[IN_REG]; i++)
+            n -= has_register(from, to->basis[IN_REG][i]);
+        const Layout *l = n > 0 ? between(f->c, from, to, n) : NULL;
+        Build b = ir_before(o);
+        if (l)
+            ir_set_arg(o, 0,
+                       ir_op1(&b, OP_CONVERT, 1, &o->args[0].v,
+                              ty_with_layout(f->c, arg(o, 0)->type, l)));
+        any = true;
+    }
+    return any;
+}
+
 void
 pass_chunk(Func *f)
 {
@@ -242,7 +303,8 @@ pass_chunk(Func *f)
         have_parted(f, &parts);
     }
     bool is_much = words >= (has_acc ? MAX_DOT_WORDS : MAX_WORDS);
-    if (!(is_much &&
+    if (!halve_large_moves(f) &&
+        !(is_much &&
           (has_acc || words > 2 * MAX_WORDS || least_words(f) > MOST_LEAST)) &&
         code_size(f, f->body, INT32_MAX) < (has_acc ? MAX_CODE : MAX_STRAIGHT_CODE))
         return;
