@@ -432,10 +432,6 @@ bool is_streamed(const Op *o); /* may o read and write blocks piece by piece? */
 const Val *streamed_from(const Val *v);
 /* The place that v is written to, piece by piece, by the op that gives it: nobody stores it. Or NULL. */
 const Val *streamed_to(const Val *v);
-/* Is a register of each result one of an operand's, or made of none? */
-bool moves_registers(Comp *c, const Op *o);
-/* ... or computed from the same register of each operand? */
-bool is_by_register(Comp *c, const Op *o);
 /* Bytes of a thread's memory that LOCAL_ALLOCs take; of one of them. */
 int64_t local_bytes(const Func *f);
 int64_t slices_bytes(const Type *local);

@@ -18,21 +18,6 @@ has_many_registers(const Val *v)
     return is_in_registers(v) && 1 << v->type->layout->n[IN_REG] > BIG_REGS;
 }
 
-bool
-moves_registers(Comp *c, const Op *o)
-{
-    return op_has(o, OPF_FREE) || o->op == OP_LOCAL_LOAD ||
-           (o->op == OP_CONVERT && convert_plan(c, o)->kind <= CONV_REGS);
-}
-
-bool
-is_by_register(Comp *c, const Op *o)
-{
-    bool is_elementwise = op_has(o, OPF_PURE) && op_has(o, OPF_ELEM) &&
-                          !op_is_assembly(o);
-    return (is_elementwise && o->n_results == 1) || moves_registers(c, o);
-}
-
 /* ---- piece by piece ---- */
 
 bool
@@ -41,43 +26,41 @@ is_streamed(const Op *o)
     return o->op == OP_GATHER || o->op == OP_HISTOGRAM || o->op == OP_PRINT;
 }
 
-/* Does nothing from the ops behind o up to `end` write the place, or another block run? */
-static bool
-is_untouched(const Op *o, const Op *end, const Val *place)
+/* v's only user, if nothing from v's op to it writes a place or, unless it is read there, reads one. */
+static const Op *
+next_user(const Val *v, bool may_load)
 {
-    for (o = o->next; o && o != end; o = o->next)
-        if (op_has(o, OPF_CONTROL) || (o->op == OP_LOCAL_STORE && arg(o, 0) == place))
-            return false;
-    return o == end;
+    const Op *user = v->uses && !v->uses->next ? v->uses->user : NULL;
+    for (const Op *o = v->def; user && o->next && o->next != user; o = o->next)
+        if (op_has(o->next, OPF_CONTROL) || o->next->op == OP_LOCAL_STORE ||
+            (o->next->op == OP_LOCAL_LOAD && !may_load))
+            return NULL;
+    return user && user->block == v->def->block ? user : NULL;
 }
 
-static bool
-is_whole(const Op *local)
+static const Val *
+place_of_whole(const Op *local)
 {
-    return !ir_attr(local, ATTR_PART) && arg(local, 0)->type->slots == 1;
+    bool is_whole = !ir_attr(local, ATTR_PART) && arg(local, 0)->type->slots == 1;
+    return is_whole ? arg(local, 0) : NULL;
 }
 
 const Val *
 streamed_from(const Val *v)
 {
-    const Op *o = v->def, *user = v->uses && !v->uses->next ? v->uses->user : NULL;
-    if (!o || o->op != OP_LOCAL_LOAD || !has_many_registers(v) || !is_whole(o))
+    if (!v->def || v->def->op != OP_LOCAL_LOAD || !has_many_registers(v))
         return NULL;
-    return user && is_streamed(user) && is_untouched(o, user, arg(o, 0)) ? arg(o, 0)
-                                                                         : NULL;
+    const Op *user = next_user(v, true);
+    return user && is_streamed(user) ? place_of_whole(v->def) : NULL;
 }
 
 const Val *
 streamed_to(const Val *v)
 {
-    const Op *o = v->def, *user = v->uses && !v->uses->next ? v->uses->user : NULL;
-    if (!o || o->op != OP_GATHER || !has_many_registers(v) || !user ||
-        user->op != OP_LOCAL_STORE || !is_whole(user))
+    if (!v->def || v->def->op != OP_GATHER || !has_many_registers(v))
         return NULL;
-    for (const Op *p = o->next; p && p != user; p = p->next)
-        if (p->op == OP_LOCAL_LOAD)
-            return NULL;
-    return is_untouched(o, user, arg(user, 0)) ? arg(user, 0) : NULL;
+    const Op *user = next_user(v, false);
+    return user && user->op == OP_LOCAL_STORE ? place_of_whole(user) : NULL;
 }
 
 int64_t

@@ -117,12 +117,6 @@ cut_parts(Func *f, Slack slack)
 }
 
 static bool
-is_move(Func *f, const Op *o)
-{
-    return o->op == OP_CONVERT && !moves_registers(f->c, o);
-}
-
-static bool
 is_along(Func *f, const Op *o)
 {
     (void)f;
@@ -312,7 +306,7 @@ pass_chunk(Func *f)
     chunk_carried(f, false);
     if (!has_acc && !f->log2_ctas && cut_anyhow(f))
         return;
-    chunk_apart(f, is_move, true);
+    chunk_apart(f, chunk_is_move, true);
     cut_parts(f, SLACK_WHOLE);
     cut_parts(f, SLACK_MOVES);
     chunk_apart(f, is_along, false);

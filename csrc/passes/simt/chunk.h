@@ -89,6 +89,7 @@ bool chunk_is_cut_alike(const Cut *k, const Val *x, const Val *y);
 bool chunk_is_along(const Cut *k, const Op *o);
 /* Is an element of the result made of one element of each operand? */
 bool chunk_is_plain(const Op *o);
+bool chunk_is_move(Func *f, const Op *o); /* from thread to thread */
 /* Is all of v made of small blocks and numbers? Then slices of it are made anywhere. */
 bool chunk_is_made_anywhere(Func *f, const Val *v);
 /* May slices be combined element by element as the region of o combines elements? */

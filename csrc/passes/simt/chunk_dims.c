@@ -115,6 +115,12 @@ chunk_is_plain(const Op *o)
 }
 
 bool
+chunk_is_move(Func *f, const Op *o)
+{
+    return o->op == OP_CONVERT && convert_plan(f->c, o)->kind > CONV_REGS;
+}
+
+bool
 chunk_is_simple(const Op *o)
 {
     for (const Op *p = o->regions[0]->first; p != o->regions[0]->last; p = p->next)
@@ -300,10 +306,12 @@ chunk_is_made_anywhere(Func *f, const Val *v)
 {
     if (!has_many_registers(v))
         return true;
-    if (!v->def || v->def->op == OP_LOCAL_LOAD || !is_by_register(f->c, v->def))
+    const Op *o = v->def;
+    bool is_free = o && (op_has(o, OPF_FREE) || o->op == OP_CONVERT);
+    if (!o || !(is_free || chunk_is_plain(o)) || chunk_is_move(f, o))
         return false;
-    for (int i = 0; i < v->def->n_args; i++)
-        if (!chunk_is_made_anywhere(f, arg(v->def, i)))
+    for (int i = 0; i < o->n_args; i++)
+        if (!chunk_is_made_anywhere(f, arg(o, i)))
             return false;
     return true;
 }
