@@ -77,6 +77,25 @@ pipe_slots(const Pipe *p, bool is_late)
     return p->is_whole ? p->ahead : p->ahead + 1 + p->behind - is_late;
 }
 
+/* pipeline.c */
+int64_t pipeline_slot_bytes(const Type *t);
+bool pipeline_feeds_dot(const Val *v, int depth); /* depth: 0 */
+int pipeline_words(const Type *t); /* registers of a thread that hold a t */
+void pipeline_tell(const Pipe *p, const Op *load, const char *why);
+/* The slice of all streams; drops streams that are part of it (indices of others). */
+void pipeline_find_slice(Pipe *p);
+
+/* pipeline_distance.c */
+int64_t pipeline_invariant_bytes(
+    Pipe *p); /* that the loop reads already, and all rings' */
+int pipeline_distance(Pipe *p,
+                      int stages); /* iterations between copy and use; 0: no room */
+void pipeline_choose_streams(Pipe *p, int stages);
+void pipeline_choose_place(Pipe *p);
+bool pipeline_has_rings(const Block *body);
+bool pipeline_may_have_one_slot(const Func *f, const Block *body);
+void pipeline_keep_in_one_slot(Pipe *p);
+
 /* pipeline_rewrite.c: makes the loop what the head of pipeline.c shows. */
 void pipeline_rewrite(Pipe *p);
 /* The load o as map has its operands; it happens only if pred. otherwise: what it gives
