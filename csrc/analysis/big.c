@@ -1,5 +1,5 @@
 /* big: blocks of more registers than a thread should hold at once. Where a kernel has many
- * such (pass chunk decides it), they lie in local memory, and ops take slices of them. A gather, a histogram and a print
+ * such (pass chunk decides it), they lie in local memory, and ops take slices of them. A gather and a print
  * take what no slices are made of: code reads its registers from where the block lies, piece by piece.
  */
 #include "analysis/analysis.h"
@@ -23,7 +23,7 @@ has_many_registers(const Val *v)
 bool
 is_streamed(const Op *o)
 {
-    return o->op == OP_GATHER || o->op == OP_HISTOGRAM || o->op == OP_PRINT;
+    return o->op == OP_GATHER || o->op == OP_PRINT;
 }
 
 /* v's only user, if nothing from v's op to it writes a place or, unless it is read there, reads one. */

@@ -91,12 +91,8 @@ sim_histogram(Sim *s, const Op *o)
         s->m->shared_store(l, sim_shared_offset(s, sim_index(s, to, r), 4, base), zero,
                            4, sim_owner(s, to), o->loc);
     sim_wait(s, o, WAIT_WRITTEN);
-    Pieces p = sim_pieces(s, from, o->n_args > 1 ? arg(o, 1) : NULL, 0);
-    Lv *x = sim_piece(s, &p, from),
-       *mask = o->n_args > 1 ? sim_piece(s, &p, arg(o, 1)) : NULL;
+    Lv *x = sim_val(s, from), *mask = o->n_args > 1 ? sim_val(s, arg(o, 1)) : NULL;
     for (int r = 0; r < sim_n_regs(from); r++) {
-        if (!sim_in_piece(&p, r))
-            continue;
         /* As 64 bits without a sign, so that what is negative is no bin either. */
         Lv bin = cg_cast(l, e, elem_is_signed(e) ? E_I64 : E_U64, x[r], ROUND_RTNE);
         Lv pred = LLVMBuildICmp(l->b, LLVMIntULT, bin, ll_i64(l, bins), "");
@@ -106,7 +102,6 @@ sim_histogram(Sim *s, const Op *o)
         s->m->shared_atomic_add(l, sim_shared_offset(s, bin, 4, base), ll_i32(l, 1),
                                 pred, o->loc);
     }
-    sim_pieces_end(s, &p);
     sim_wait(s, o, WAIT_COMBINED);
     Lv *count = sim_define(s, v);
     for (int r = 0; r < sim_n_regs(v); r++)

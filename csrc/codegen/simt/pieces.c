@@ -5,7 +5,7 @@
  *     %y = gather %x, %i           for i < 16:  32 numbers from %k, 32 elements from shared memory, to %n
  *     local_store %n, 0, %y
  *
- * Of a gather, a histogram and a print no slices are made (passes/simt/chunk.c): which elements they meet is known at
+ * Of a gather and a print no slices are made (passes/simt/chunk.c): which elements they meet is known at
  * run time, or they name each by its index in the whole. Register r of a piece is  constant + bits of the counter.
  *
  * Rule 1: streamed_from and streamed_to say which loads and stores have no code of their own. Where one block

@@ -17,7 +17,7 @@
  * loops carry goes to local memory before it is cut (chunk_carried.c). Where one big value cannot
  * be cut (a gather goes along every dim, a product takes it), moves, reductions and scans are cut each by itself,
  * and then all others: what they take and give goes through local memory. What no slices are made of is loaded as a
- * whole, and gathers, histograms and prints read it piece by piece (codegen/simt/pieces.c).
+ * whole, and gathers and prints read it piece by piece (codegen/simt/pieces.c).
  *
  * Not where it carries few words and the rest is loaded and computed piece by piece, as the assembler has it:
  * sums of a divergence by 4096 and one warp, which a loop carries, are 128 registers, and took 3.5 times as long as

@@ -135,13 +135,13 @@ can_be_cut(const Cut *k, const Op *o)
     if (k->slack == SLACK_MOVES)
         return o->op == OP_CONVERT || chunk_is_local(o);
     switch (o->op) {
-    case OPS(OP_JOIN, OP_CAT, OPS_MOVED, OPS_ACCESS, OP_SCAN, OP_GATHER, OP_ASSERT,
-             OP_INLINE_ASM, OP_INLINE_ASM_IO):
+    case OPS(OP_JOIN, OP_CAT, OPS_MOVED, OPS_ACCESS, OP_SCAN, OP_GATHER, OP_HISTOGRAM,
+             OP_ASSERT, OP_INLINE_ASM, OP_INLINE_ASM_IO):
         return true;
     case OP_REDUCE: return chunk_is_simple(o);
     case OPS(OPS_VALUES, OPS_INDEX, OP_SPLIT, OP_RESIZE, OPS_ELEM, OPS_TENSOR, OP_DOT,
-             OP_HISTOGRAM, OP_EXTERN, OP_EXTERN_IO, OPS_FLOW, OP_ASSUME, OP_PRINT,
-             OP_DEBUG, OPS_THREADS):
+             OP_EXTERN, OP_EXTERN_IO, OPS_FLOW, OP_ASSUME, OP_PRINT, OP_DEBUG,
+             OPS_THREADS):
         break;
     }
     return op_has(o, OPF_FREE) || chunk_is_plain(o) || chunk_is_local(o);
@@ -364,7 +364,7 @@ claim_user(Cut *k, Todo *todo, const Op *o, int i, Bits b)
     Bits r;
     if (!can_be_cut(k, o))
         return false;
-    if (o->op == OP_REDUCE && is_along(o, b)) {
+    if (o->op == OP_HISTOGRAM || (o->op == OP_REDUCE && is_along(o, b))) {
         k->n_sums++;
         for (int j = 0; j < o->n_args; j++)
             if (!claim(k, todo, arg(o, j), b, false))

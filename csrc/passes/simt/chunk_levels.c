@@ -152,7 +152,8 @@ note_steps(Cut *k, Block *b)
                      (takes_slices_alone(k, o) || (gives_slices && chunk_runs_once(o)));
         s->is_cut = o->op != OP_LOCAL_ALLOC && (alone || gives_slices);
         s->is_whole = !alone;
-        s->is_sum = alone && o->op == OP_REDUCE && chunk_is_along(k, o);
+        s->is_sum = alone && (o->op == OP_HISTOGRAM ||
+                              (o->op == OP_REDUCE && chunk_is_along(k, o)));
         s->is_carry = o->op == OP_SCAN && chunk_is_along(k, o);
         PUSH(k->a, &k->steps, s);
         map_put(&k->step_of, o, 0, s);

@@ -71,10 +71,11 @@ own_cost(const Loops *w, const Loop *l, const Step *s)
                    : COST_NEVER;
     switch (o->op) {
     case OPS(OP_JOIN, OP_CAT): return 0;
-    case OPS(OP_LOAD, OPS_MOVED, OP_REDUCE, OP_SCAN, OP_GATHER): return COST_NEVER;
+    case OPS(OP_LOAD, OPS_MOVED, OP_REDUCE, OP_SCAN, OP_GATHER, OP_HISTOGRAM):
+        return COST_NEVER;
     case OPS(OPS_VALUES, OPS_INDEX, OP_SPLIT, OP_RESIZE, OPS_ELEM, OP_STORE,
-             OPS_RARE_ACCESS, OPS_TENSOR, OP_DOT, OP_HISTOGRAM, OPS_FOREIGN, OPS_FLOW,
-             OPS_NOTES, OPS_THREADS):
+             OPS_RARE_ACCESS, OPS_TENSOR, OP_DOT, OPS_FOREIGN, OPS_FLOW, OPS_NOTES,
+             OPS_THREADS):
         break;
     }
     return op_has(o, OPF_FREE)   ? 0
@@ -425,6 +426,23 @@ scan_on(Loops *w, Loop *l, Build *b, const Op *o, Val *const *sums, Val *const *
     go_on(l, b, o, sums, s->results + n, out);
 }
 
+/* How many values the loop carries on of s. */
+static int
+n_carried(const Step *s)
+{
+    if (s->o->op == OP_HISTOGRAM)
+        return s->is_sum;
+    return s->is_sum || s->is_carry ? s->o->n_args : 0;
+}
+
+static const Type *
+carried_type(const Cut *k, const Step *s, int i)
+{
+    if (s->o->op == OP_HISTOGRAM)
+        return result(s->o, 0)->type;
+    return s->is_sum ? chunk_type(k, arg(s->o, i)) : total_type(k, s->o, i);
+}
+
 /* What the loop carries on of s, whose first sum is argument `first` of the body. */
 static void
 add_up(Loops *w, Loop *l, Build *b, const Step *s, int first, Val **out)
@@ -434,7 +452,9 @@ add_up(Loops *w, Loop *l, Build *b, const Step *s, int first, Val **out)
         **x = NEW_N(w->k->a, Val *, o->n_args);
     for (int i = 0; i < o->n_args; i++)
         x[i] = slice_of(w, l, b, arg(o, i));
-    if (s->is_carry)
+    if (o->op == OP_HISTOGRAM)
+        out[0] = ir_bin(b, OP_ADD, sums[0], result(ir_clone(b, o, &l->slice), 0));
+    else if (s->is_carry)
         scan_on(w, l, b, o, sums, x, out);
     else
         go_on(l, b, o, sums, x, out);
@@ -460,10 +480,9 @@ open_loop(Loops *w, Loop *l, Build *b)
         const Step *s = k->steps.at[i];
         const Op *o = s->o;
         uint64_t bits = 0;
-        for (int j = 0; l->holds[i] && (s->is_sum || s->is_carry) && j < o->n_args;
-             j++) {
-            const Type *t = s->is_sum ? chunk_type(k, arg(o, j)) : total_type(k, o, j);
-            if (is_neutral(o))
+        for (int j = 0; l->holds[i] && j < n_carried(s); j++) {
+            const Type *t = carried_type(k, s, j);
+            if (o->op != OP_HISTOGRAM && is_neutral(o))
                 neutral_value(o, j, &bits);
             PUSH(k->a, &in, ir_const_bits(b, t, bits));
             PUSH(k->a, &types, t);
@@ -515,10 +534,10 @@ fill_loop(Loops *w, Loop *l)
         if (!l->holds[i])
             continue;
         b.loc = s->o->loc;
-        if (s->is_sum || s->is_carry) {
+        if (n_carried(s)) {
             Val **out = NEW_N(k->a, Val *, s->o->n_args);
             add_up(w, l, &b, s, 1 + next.n, out);
-            for (int j = 0; j < s->o->n_args; j++)
+            for (int j = 0; j < n_carried(s); j++)
                 PUSH(k->a, &next, out[j]);
         } else {
             copy_op(w, l, &b, s);
@@ -542,9 +561,11 @@ finish_sums(Loops *w, Loop *l, Op *end)
         Step *s = k->steps.at[i];
         if (!l->holds[i])
             continue;
-        for (int j = 0; j < s->o->n_args && s->is_sum; j++)
+        if (s->o->op == OP_HISTOGRAM && s->is_sum)
+            ir_replace(result(s->o, 0), result(l->op, n));
+        for (int j = 0; s->o->op != OP_HISTOGRAM && j < s->o->n_args && s->is_sum; j++)
             ir_set_arg(s->o, j, result(l->op, n + j));
-        n += s->is_sum || s->is_carry ? s->o->n_args : 0;
+        n += n_carried(s);
         if (s->is_sum)
             ir_move_before(s->o, end);
     }
@@ -626,6 +647,6 @@ chunk_loops(Cut *k)
     build_block(&w, k->f->body);
     for (int i = k->steps.n; i-- > 0;)
         if (k->steps.at[i]->is_cut && !k->steps.at[i]->is_whole &&
-            !k->steps.at[i]->is_sum)
+            (!k->steps.at[i]->is_sum || k->steps.at[i]->o->op == OP_HISTOGRAM))
             ir_erase(k->steps.at[i]->o);
 }
