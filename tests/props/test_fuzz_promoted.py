@@ -27,7 +27,6 @@ FIRST = 1_000_000 * int(os.environ.get("TEGULA_SEED", "0"))
 
 
 @pytest.mark.skipif(not simulated.available(), reason="no build/libptxsim.so, or a GPU")
-@pytest.mark.one_in(8)
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_random(chunk: int) -> None:
     first, n, n_copied = FIRST + CHUNK * chunk, 0, 0
