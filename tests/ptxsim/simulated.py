@@ -151,11 +151,11 @@ def launched(kernel: Any, grid: Any, *args: Any, **options: Any) -> Any:
     return code
 
 
-def again(number: int, ptx: str, seed: int) -> str:
+def again(number: int, ptx: str | None, seed: int) -> str:
     """Why the launch that ptxsim_keep() has numbered is refused, checked, with its warps in
-    an order of that seed; empty: it is not."""
+    an order of that seed; empty: it is not. None: the code that it ran."""
     lib = library()
-    failed = lib.ptxsim_again(number, ptx.encode(), seed)
+    failed = lib.ptxsim_again(number, ptx and ptx.encode(), seed)
     why = lib.ptxsim_error().decode() if failed else ""
     assert failed >= 0, why
     return why

@@ -649,24 +649,26 @@ again(const Kept *k, const Func *f, uint64_t seed)
     return (int)e;
 }
 
-/* A kept launch once more, with other PTX, checked as the emulator checks; the seed shuffles its
- * warps. 0: it ran to its end; above: CUDA's number, and ptxsim_error says why; -1: this is no
- * code for that launch. */
+/* A kept launch once more, with other PTX or, where ptx is NULL, with the code that it ran, whose module
+ * is loaded still. It is checked as the emulator checks, and the seed shuffles its warps. 0: it ran to its end; above:
+ * CUDA's number, and ptxsim_error says why; -1: this is no code for that launch. */
 int
 ptxsim_again(int launch, const char *ptx, uint64_t seed)
 {
     char why[PTX_TEXT] = "";
     pthread_mutex_lock(&one_at_a_time);
     const Kept *k = launch >= 0 && launch < kept.n ? &kept.row[launch] : NULL;
-    Module *m = k ? module_parse(ptx, why) : NULL;
-    const Func *f = m ? module_kernel(m, k->name) : NULL;
+    Module *m = k && ptx ? module_parse(ptx, why) : NULL;
+    const Func *f = m ? module_kernel(m, k->name) : k && !ptx ? k->shape.f : NULL;
     int e = -1;
     if (f && f->param_bytes == k->n_params) {
-        register_globals(m, true);
+        if (m)
+            register_globals(m, true);
         e = again(k, f, seed);
-        register_globals(m, false);
+        if (m)
+            register_globals(m, false);
     } else {
-        refuse(CUDA_ERROR_INVALID_PTX, why);
+        refuse(CUDA_ERROR_INVALID_PTX, *why ? why : "no kernel of these parameters");
     }
     module_free(m);
     pthread_mutex_unlock(&one_at_a_time);
