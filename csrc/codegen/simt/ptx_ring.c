@@ -138,13 +138,12 @@ ptx_cluster_rank(Ll *l)
     return LLVMBuildAnd(l->b, rank, ll_i32(l, blocks - 1), "");
 }
 
-/* Warps that bring tiles are through, or have left, and nobody waits for who has left. What was read before has been
- * read, and nothing was written that others look at. */
+/* Warps that bring tiles are through, or have left, and nobody waits for who has left. An arrival releases, so that
+ * what a block has read of its slots is read before another writes there. */
 void
 ptx_cluster_meet(Ll *l)
 {
-    ll_asm(l, l->void_, "barrier.cluster.arrive.relaxed.aligned;", "~{memory}", NULL, 0,
-           true);
+    ll_asm(l, l->void_, "barrier.cluster.arrive.aligned;", "~{memory}", NULL, 0, true);
     ll_asm(l, l->void_, "barrier.cluster.wait.aligned;", "~{memory}", NULL, 0, true);
 }
 
