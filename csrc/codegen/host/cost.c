@@ -43,8 +43,8 @@ host_note(Host *h, const Op *o, Mode m, int lanes)
     else if (!is_atomic && lanes <= 1)
         text = str_printf(a, "one element of %d bytes", bytes);
     else if (!is_atomic && m == M_STRIDE)
-        text = str_printf(a, "vectors of %d elements, shuffled out of rows or into some",
-                          lanes);
+        text = str_printf(
+            a, "vectors of %d elements, shuffled out of rows or into some", lanes);
     else if (!is_atomic && m != M_GATHER)
         text = str_printf(a, "vectors of %d elements, %d bytes", lanes, lanes * bytes);
     else if (!is_atomic)
