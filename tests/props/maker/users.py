@@ -230,7 +230,8 @@ class Users(Tiles):
         d = self.d
         dtype, n = d.pick(["int32", "int64", "uint8", "int16"]), d.pick([32, 128, 16])
         self.param("lock", "zero", "int32", True, 1)
-        out = self.param(f"shared_{dtype}", "out", dtype, True, 128).name
+        name, op = d.pick([("shared", "+"), ("flipped", "^")])  # in any order
+        out = self.param(f"{name}_{dtype}", "out", dtype, True, 128).name
         p = f"{out} + tl.arange(0, {n})"
         value = self.expr(Want(dtype, (n,)), 1)
         v, x = self.fresh("v"), self.fresh("x")
@@ -241,8 +242,8 @@ class Users(Tiles):
         self.put(f"{x} = tl.load({p}{d.pick(['', ', volatile=True'])})")
         if d.chance(30):
             self.put(f"for _ in range({d.between(0, 3)}):")
-            self.put(f"    {x} += 1")
-        self.put(f"tl.store({p}, ({x} {d.pick('+^')} {v}).to(tl.{dtype}))")
+            self.put(f"    {x} {op}= 1")
+        self.put(f"tl.store({p}, ({x} {op} {v}).to(tl.{dtype}))")
         self.put("tl.debug_barrier()")
         self.put("tl.atomic_xchg(lock, 0)")
 
