@@ -93,13 +93,23 @@ is_exchange(const Op *o)
     return o->place && o->place->bytes;
 }
 
+/* Is it what a loop that loads an iteration ahead begins with? */
+static bool
+is_first_of_loop(const Op *load)
+{
+    for (const Use *u = result(load, 0)->uses; u; u = u->next)
+        if (u->user->op != OP_FOR || u->user->block != load->block)
+            return false;
+    return result(load, 0)->uses != NULL;
+}
+
 /* In no loop within: a loop round a loop of loads is none more. Statistics of a batch norm by 4096 and 16 warps take
  * 87 us as three blocks, as many as two loops have, and 66 as four. */
 static bool
 has_own_load(const Block *b)
 {
     for (const Op *o = b->first; o; o = o->next) {
-        if (is_block_load(o))
+        if (is_block_load(o) && !is_first_of_loop(o))
             return true;
         for (int r = 0; o->op == OP_IF && r < o->n_regions; r++)
             if (has_own_load(o->regions[r]))
