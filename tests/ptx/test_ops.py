@@ -124,6 +124,7 @@ MADE_BY = {
     **dict.fromkeys(("tensor_map", "map_load", "launch_test"), "tile_load"),
     "map_store": "tile_store",
     **dict.fromkeys(("block_id", "num_blocks"), "mma_start"),  # persist
+    **dict.fromkeys(("cluster_rank", "reduce_scatter"), "mma_start"),  # split_k
     **dict.fromkeys(
         ("to_shared", "shared_view", "fence_async", "mma_open", "mma_wait"), "mma_start"
     ),
