@@ -94,8 +94,9 @@ def test_every_size_and_start(dtype, n, offset):
 def test_in_a_loop(n):
     x = np.random.default_rng(0).random((33, n), np.float32)
     y = np.empty_like(x)
-    # A row of one known element has no step of whole registers to stream.
-    assert streams(rows[(33,)](x, y, n, BLOCK=128)) == (n > 1)
+    # A row of one known element has no step of whole registers. Whether their code is left
+    # is LLVM's affair, and differs from CPU to CPU.
+    assert streams(rows[(33,)](x, y, n, BLOCK=128)) or n == 1
     assert (y == x + 1).all()
 
 
