@@ -497,20 +497,22 @@ forget_assembly(void *cache)
     ptx_cache_clear(cache);
 }
 
+/* What is said of an error looks at the program behind this call (s->in), so the arena has it. */
 void
 ir_interpret(const Func *f, const InterpRun *r)
 {
-    Interp in = {
+    Interp *in = NEW(f->c->arena, Interp);
+    *in = (Interp){
         .c = f->c, .run = r, .val = NEW_N(f->c->arena, uint64_t *, MAX(f->n_vals, 1))};
-    in.assembly = NEW(f->c->arena, PtxCache);
-    arena_defer(f->c->arena, forget_assembly, in.assembly);
-    for (in.pid[2] = 0; in.pid[2] < r->grid[2]; in.pid[2]++)
-        for (in.pid[1] = 0; in.pid[1] < r->grid[1]; in.pid[1]++)
-            for (in.pid[0] = 0; in.pid[0] < r->grid[0]; in.pid[0]++) {
+    in->assembly = NEW(f->c->arena, PtxCache);
+    arena_defer(f->c->arena, forget_assembly, in->assembly);
+    for (in->pid[2] = 0; in->pid[2] < r->grid[2]; in->pid[2]++)
+        for (in->pid[1] = 0; in->pid[1] < r->grid[1]; in->pid[1]++)
+            for (in->pid[0] = 0; in->pid[0] < r->grid[0]; in->pid[0]++) {
                 for (int i = 0; i < f->body->n_args; i++) /* a debugger may set them */
-                    place(&in, f->body->args[i])[0] = r->args[i];
+                    place(in, f->body->args[i])[0] = r->args[i];
                 if (r->begin)
-                    r->begin(r->data, &in);
-                interp_block(&in, f->body);
+                    r->begin(r->data, in);
+                interp_block(in, f->body);
             }
 }
