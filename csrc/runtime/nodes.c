@@ -99,7 +99,7 @@ typed_int(Call *c, const FeParam *p, PyObject *x, uint64_t v, bool is_negative)
         v = v != 0;
     } else {
         bool fits = elem_is_signed(e)
-                        ? (is_negative ? (int64_t)v >= -((int64_t)1 << (bits - 1))
+                        ? (is_negative ? (int64_t)v >= INT64_MIN >> (64 - bits)
                                        : v >> (bits - 1) == 0)
                         : !is_negative && (bits == 64 || v >> bits == 0);
         if (!fits)
