@@ -106,13 +106,15 @@ def test_a_load(threads: Any, rng: Any) -> None:
 
 
 def test_loads_in_two_phases(threads: Any, rng: Any) -> None:
-    """Halves of 256 bytes: the second from an address with an offset, hints beside it."""
+    """Halves of 256 bytes: the second from an address with an offset, hints beside it.
+    All threads have seen the first phase end before one thread begins the second."""
     x = rng.integers(0, 100, 128).astype(np.int32)
     half = EXPECT.replace("512", "got")
     text = (
         START + ROOM + ".reg .b64 policy; mov.u32 got, 256;"
         "createpolicy.fractional.L2::evict_last.b64 policy, 1.0;"
         + INIT + half + LOAD.replace("512", "got") + wait()
+        + "bar.sync 0;"
         + half
         + "@p cp.async.bulk.prefetch.L2.global [$2+256], 256;"
         "@p cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
@@ -204,7 +206,8 @@ def test_to_the_blocks_of_a_cluster(threads: Any, rng: Any) -> None:
 
 def test_arrivals_that_are_dropped(threads: Any) -> None:
     """128 arrive, the second half for the last time; then 64 are enough. Counts of arrivals
-    that were pending before: the first of all saw 128."""
+    that were pending before: the first of all saw 128. The half that was dropped must have
+    seen the first phase end before the other half ends the second."""
     text = START + ROOM + """
         @p mbarrier.init.shared.b64 [bar], 128;
         bar.sync 0;
@@ -217,6 +220,7 @@ def test_arrivals_that_are_dropped(threads: Any) -> None:
         and.pred q, q, p;
         @q mbarrier.arrive.shared.b64 state, [bar];
     """ + wait() + """
+        bar.sync 0;
         setp.lt.u32 q, t, 64;
         @q mbarrier.arrive.shared.b64 state, [bar];
         mov.b32 $0, 1;
