@@ -172,7 +172,8 @@ fe_make_aggregate(Fe *f, PyObject *cls, int n, const Value *args, int n_kw,
     if (fn) {
         Value *all = NEW_N(f->a, Value, n + 1);
         all[0] = v;
-        memcpy(all + 1, args, (size_t)n * sizeof *all);
+        if (n)
+            memcpy(all + 1, args, (size_t)n * sizeof *all);
         fe_inline(f, fn, n + 1, all, n_kw, kw, kw_args);
     } else
         set_all(f, v, n, args, n_kw, kw, kw_args);
