@@ -468,6 +468,7 @@ typedef struct Axis {
 const Layout *axis_parted(Comp *c, const Layout *l, int axis);
 /* Steps from the axis' lowest bit up or, if by_kind, registers, then lanes, then warps. */
 Axis axis_open(const Op *o);
+Axis axis_open_in(const Op *o, const Layout *l); /* as if o's operands lay so */
 void axis_sort(Axis *k, bool by_kind);
 
 /* Where partial results lie, the index of a slot from its highest bits down:
@@ -516,6 +517,8 @@ typedef struct Scratch {
 enum { SHARED_ALIGN = 1024 }; /* of a shared_alloc: rows of swizzled chunks repeat */
 /* room: bytes there are, for ops that can do with less. */
 Scratch scratch_of(Func *f, const Op *o, int room);
+/* Of a scan whose operands lie as l. */
+int64_t scratch_of_scan(const Op *o, const Layout *l);
 /* Both operands of a dot by multiply-adds, k deep, in at most so many bytes. */
 typedef struct DotPanels {
     int k;

@@ -118,7 +118,13 @@ note_parting(Axis *k, int axis)
 Axis
 axis_open(const Op *o)
 {
-    Axis k = {.o = o, .l = arg(o, 0)->type->layout, .n = o->n_args};
+    return axis_open_in(o, arg(o, 0)->type->layout);
+}
+
+Axis
+axis_open_in(const Op *o, const Layout *l)
+{
+    Axis k = {.o = o, .l = l, .n = o->n_args};
     int axis = (int)ir_attr(o, ATTR_AXIS);
     k.n_regs = 1 << k.l->n[IN_REG];
     k.is_commutative = is_commutative(o);

@@ -51,17 +51,23 @@ want_reduce(const Func *f, const Op *o, Scratch *w)
     w->waits |= WAIT_WRITTEN | (w->is_dealt ? WAIT_COMBINED : 0);
 }
 
+int64_t
+scratch_of_scan(const Op *o, const Layout *l)
+{
+    Axis k = axis_open_in(o, l);
+    axis_sort(&k, false);
+    if (!k.warp_axis)
+        return 0;
+    combine_registers(&k);
+    AxisSlots t = axis_slots(&k);
+    return axis_bytes(&k, &t);
+}
+
 static void
 want_scan(const Op *o, Scratch *w)
 {
-    Axis k = axis_open(o);
-    axis_sort(&k, false);
-    if (!k.warp_axis)
-        return;
-    w->waits = WAIT_WRITTEN;
-    combine_registers(&k);
-    AxisSlots t = axis_slots(&k);
-    w->bytes = axis_bytes(&k, &t);
+    w->bytes = scratch_of_scan(o, arg(o, 0)->type->layout);
+    w->waits = w->bytes ? WAIT_WRITTEN : 0;
 }
 
 /* ---- other layouts ------------------------------------------------------------------------- */

@@ -41,6 +41,16 @@ def compose(a_ptr, b_ptr, out_ptr, B: tl.constexpr):
 
 
 @tegula.jit
+def compose_from_the_end(a_ptr, b_ptr, M: tl.constexpr, N: tl.constexpr):
+    """By addresses of which nobody knows that they are rows."""
+    at = tl.reshape(tl.arange(0, M * N), (M, N))
+    both = tl.load(a_ptr + at), tl.load(b_ptr + at)
+    a, b = tl.associative_scan(both, 0, later, reverse=True)
+    tl.store(a_ptr + at, a)
+    tl.store(b_ptr + at, b)
+
+
+@tegula.jit
 def transpose(x_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr):
     m, n = tl.arange(0, M), tl.arange(0, N)
     x = tl.trans(tl.load(x_ptr + m[:, None] * N + n[None, :]))
@@ -203,6 +213,18 @@ def test_compose(device, rng, warps):
         x, y = ((v + 2**63) % 2**64 - 2**63 for v in (x, y))
         want[i], want[n + i] = x, y
     np.testing.assert_array_equal(device.get(out), want)
+
+
+def test_a_scan_has_room():
+    """Two blocks of 32 KB, and which of their elements are padding, do not fit in the 64 KB
+    of sm_75: warps take rows side by side, and tell each other a number for each column."""
+    source = tegula.ASTSource(
+        compose_from_the_end,
+        {"a_ptr": "*i32", "b_ptr": "*i32", "M": "constexpr", "N": "constexpr"},
+        {"M": 48, "N": 80},
+    )
+    compiled = tegula.compile(source, target="cuda:sm_75")
+    assert compiled.metadata.shared < 64 << 10
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.float16, np.float32, np.float64])

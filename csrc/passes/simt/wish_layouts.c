@@ -465,24 +465,41 @@ axis_layout(Wishes *s, const Op *o)
     return wishes_default(s, arg(o, 0)->type);
 }
 
-/* What rows and columns are made into lies as its scan likes, for other users, too: threads have elements in a row
- * along the axis, and lanes take the other dims. NULL: something else says how it lies. Ranks of 256 tokens among 64
- * experts, by rows that are 1 at the token's expert, by 8 warps: 382 shuffles where lanes scanned each column,
- * 194 us on an H100, and 81 (Triton 120). */
+/* Threads have elements in a row along the axis, lanes take the other dims. */
+static const Layout *
+along_scan(Wishes *s, const Op *o)
+{
+    const Type *t = arg(o, 0)->type;
+    int axis = (int)ir_attr(o, ATTR_AXIS), last = t->rank - 1;
+    return layouts_blocked(s->c, s->log2_warps, t, axis == last ? last - 1 : last, 0,
+                           axis, MAX_BITS);
+}
+
+/* What rows and columns are made into lies as its scan likes, for other users, too. NULL: something else says how it
+ * lies. Ranks of 256 tokens among 64 experts, by rows that are 1 at the token's expert, by 8 warps: 382 shuffles where
+ * lanes scanned each column, 194 us on an H100, and 81 (Triton 120). */
 static const Layout *
 broadcasts_scan_layout(Wishes *s, const Op *o)
 {
     const Type *t = arg(o, 0)->type;
     const Wish *w = first_wish(s, o, 0);
-    int axis = (int)ir_attr(o, ATTR_AXIS), last = t->rank - 1;
     if (t->rank < 2 || s->f->log2_ctas || (w && !w->gives_way))
         return NULL;
-    const Layout *l = layouts_blocked(
-        s->c, s->log2_warps, t, axis == last ? last - 1 : last, 0, axis, MAX_BITS);
+    const Layout *l = along_scan(s, o);
     for (int i = 0; i < o->n_args; i++)
         if (wish(s, arg(o, i))->gives_way)
             set_wish(s, arg(o, i), l, true);
     return l;
+}
+
+/* l, or what the scan likes. Where warps part rows that lie side by side, each of a thread's elements
+ * is a total that warps tell each other, and all of them together are the block: it may have no room. */
+static const Layout *
+layout_with_room(Wishes *s, const Op *o, const Layout *l)
+{
+    const Type *t = arg(o, 0)->type;
+    bool has_room = scratch_of_scan(o, l) <= shared_memory_limit(&s->c->opt.target);
+    return s->f->log2_ctas || t->rank < 2 || has_room ? l : along_scan(s, o);
 }
 
 /* Lanes scan by five steps for each run of a thread's elements; a thread that has all of its elements in a row
@@ -494,7 +511,8 @@ scan_layout(Wishes *s, const Op *o)
 {
     enum { MOVE = 14, MOST_EACH = 6 }; /* larger blocks are cut */
     const Layout *of_broadcasts = broadcasts_scan_layout(s, o),
-                 *l = of_broadcasts ? of_broadcasts : axis_layout(s, o);
+                 *l = of_broadcasts ? of_broadcasts
+                                    : layout_with_room(s, o, axis_layout(s, o));
     const Type *t = arg(o, 0)->type;
     int each = log2_of(ty_numel(t)) - LANE_BITS - s->log2_warps, bit[MAX_BITS],
         work = 0;
