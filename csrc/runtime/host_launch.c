@@ -97,19 +97,24 @@ raise_report(const Call *c, const EmuReport *r)
 
 /* ---- signals ------------------------------------------------------------------------------ */
 
-/* Poller.ask; data: where the state of this thread is, which has let go of the GIL. Other
- * threads than the main one run no handlers, and may end for good where they ask for the GIL of
- * a Python that is ending. */
+/* Of a thread that has let go of the GIL. */
+typedef struct Away {
+    PyThreadState *thread;
+    Printed *printed; /* NULL: the kernel prints nothing */
+} Away;
+
+/* Poller.ask; data: an Away. Other threads than the main one run no handlers, and may end for good
+ * where they ask for the GIL of a Python that is ending. */
 static Polled
 ask_python(void *data)
 {
-    PyThreadState **thread = data;
+    Away *a = data;
     pid_t process = getpid();
     if (syscall(SYS_gettid) != process)
         return POLL_GO_ON;
-    PyEval_RestoreThread(*thread);
-    bool has_raised = PyErr_CheckSignals();
-    *thread = PyEval_SaveThread();
+    PyEval_RestoreThread(a->thread);
+    bool has_raised = PyErr_CheckSignals() || (a->printed && printed_more(a->printed));
+    a->thread = PyEval_SaveThread();
     if (getpid() != process)
         return POLL_FORKED;
     return has_raised ? POLL_STOP : POLL_GO_ON;
@@ -215,6 +220,16 @@ bounds_text(const Compiled *v, const Call *c, const char *did, int param,
              is_cut ? ", where no memory is: was its file cut?" : "");
 }
 
+static bool
+prints(Compiled *v)
+{
+    static const char op[] = "print \"";
+    const Stage *tir = v->prints ? NULL : binary_stage(&v->bin, "tir");
+    if (!v->prints)
+        v->prints = tir && memmem(tir->data, tir->size, op, sizeof op - 1) ? 1 : -1;
+    return v->prints > 0;
+}
+
 int
 host_run(Compiled *v, Call *c, const HostCode *code, const uint64_t *params,
          const Grid *g, HostStray *stray)
@@ -244,17 +259,23 @@ host_run(Compiled *v, Call *c, const HostCode *code, const uint64_t *params,
         launch.spans = span;
         launch.n_spans = v->bin.n_params;
     }
+    Printed printed;
+    Away away = {.printed = prints(v) ? &printed : NULL};
+    if (away.printed && printed_begin(&printed, true))
+        return -1;
+    launch.out = away.printed ? printed.out : NULL;
     crash_install();
     crash_launched(v->kernel->f->name);
-    PyThreadState *thread = PyEval_SaveThread();
-    Poller poller = {.ask = ask_python, .data = &thread};
+    away.thread = PyEval_SaveThread();
+    Poller poller = {.ask = ask_python, .data = &away};
     launch.poller = &poller;
     bool ok = pool_run(&launch, err);
-    PyEval_RestoreThread(thread);
-    if (raise_polled(&poller))
-        return -1;
-    if (ok)
-        return 0;
+    PyEval_RestoreThread(away.thread);
+    int failed = raise_polled(&poller);
+    if (away.printed)
+        failed = printed_end(&printed, failed);
+    if (failed || ok)
+        return failed;
     if (report.fault == EMU_BOUNDS && report.param >= 0)
         bounds_text(v, c, report.text, report.param, span[report.param].bytes,
                     stray->fault_at, report.text, sizeof report.text);
@@ -316,17 +337,20 @@ emu_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
         .seed = c->k->st->config.emu_seed,
     };
     EmuReport report = {0};
-    PyThreadState *thread = PyEval_SaveThread();
-    Poller poller = {.ask = ask_python, .data = &thread};
+    Printed printed;
+    if (printed_begin(&printed, true))
+        return -1;
+    run.out = printed.out;
+    Away away = {PyEval_SaveThread(), &printed};
+    Poller poller = {.ask = ask_python, .data = &away};
     run.poller = &poller;
     Manners was = manners_begin();
     bool ok = emu_run(&run, &report);
     manners_end(was);
-    PyEval_RestoreThread(thread);
-    if (raise_polled(&poller))
-        return -1;
-    if (ok)
-        return 0;
+    PyEval_RestoreThread(away.thread);
+    int failed = printed_end(&printed, raise_polled(&poller));
+    if (failed || ok)
+        return failed;
     name_tensor(v, c, &run, &report);
     return raise_report(c, &report);
 }

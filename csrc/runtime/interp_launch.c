@@ -111,6 +111,7 @@ interp_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
 {
     Run r = {.v = v, .call = c};
     Comp comp;
+    Printed printed;
     if (launch_regions(v, c, r.region, &r.n_regions))
         return -1;
     Session *s = calloc(1, sizeof *s); /* session_run owns it */
@@ -119,7 +120,7 @@ interp_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
         return PyErr_NoMemory(), -1;
     }
     comp.source_line = source_line;
-    if (load_externs(v)) {
+    if (load_externs(v) || printed_begin(&printed, false)) {
         free(s);
         comp_done(&comp);
         return -1;
@@ -129,15 +130,17 @@ interp_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
                      .access = is_inside,
                      .begin = on_program,
                      .externs = v->externs,
-                     .data = &r};
+                     .data = &r,
+                     .out = printed.out};
     r.session = s;
+    s->printed = &printed;
     s->kernel = (PyObject *)c->k;
     s->comp = &comp;
     s->run = &run;
     s->tell_access = tell_access;
     s->data = &r;
     s->text = binary_stage(&v->bin, "interp")->data;
-    int ended = session_run(s);
+    int ended = printed_end(&printed, session_run(s));
     comp_done(&comp);
     return ended;
 }

@@ -270,6 +270,7 @@ struct Compiled {
     int64_t program_ns; /* pool.c: what a program took last time; 0: never run */
     int64_t locked_ns;  /* pool.c: the same of one thread among many; 0: not known */
     bool has_atomics;   /* host code: once it is linked */
+    signed char prints; /* host code: 1: it does; -1: it does not; 0: not known */
     EmuCode *emu;       /* NULL until the first launch */
     void *library, *cu_kernel; /* CUDA; NULL until the first launch */
     uint64_t prepared;         /* bit d: attributes are set on device d */
@@ -710,6 +711,19 @@ int emu_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g);
 /* The memory the tensors of the launch span. A pointer whose extent is unknown (an address
  * passed as an integer) switches the check off: *n = 0. 0, or -1 with an exception. */
 int launch_regions(const Compiled *v, const Call *c, EmuRegion *out, int *n);
+
+/* ---- printed.c: device_print ------------------------------------------------------------------------- */
+typedef struct Printed {
+    FILE *out; /* what a kernel's lines are written to: C's stdout, or text */
+    char *text;
+    size_t size;
+} Printed;
+/* With the GIL, as the next two. is_live: the lines may go to C's stdout. 0, or -1 with an exception. */
+int printed_begin(Printed *p, bool is_live);
+/* What was printed so far is handed on. 0, or -1 with an exception. */
+int printed_more(Printed *p);
+/* The same at the end of a launch that failed (-1 with an exception, which stays) or not (0). */
+int printed_end(Printed *p, int failed);
 
 /* ---- interp_launch.c: TEGULA_INTERPRET -------------------------------------------------------------- */
 int interp_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g);

@@ -575,7 +575,7 @@ pool_run(const HostLaunch *launch, char err[ERR_TEXT])
              .run = {.stream_bytes = launch->stream_bytes ? launch->stream_bytes
                                                           : pool.cache_bytes,
                      .err = err,
-                     .out = stdout,
+                     .out = launch->out ? launch->out : stdout,
                      .spans = launch->spans,
                      .n_spans = launch->n_spans,
                      .stray = launch->stray,

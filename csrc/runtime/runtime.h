@@ -45,6 +45,7 @@ typedef struct HostLaunch {
     struct EmuReport *report; /* of a failure that has a place, else EMU_OK; may be NULL
                                     where the code does not check */
     struct PtxCache *assembly; /* jit_assembly's */
+    FILE *out;                 /* of device_print; NULL: stdout */
     int64_t *program_ns;   /* in and out: what a program takes; 0: not known. Or NULL */
     int64_t *locked_ns;    /* the same of one thread among many; NULL: no atomics */
     struct Poller *poller; /* poll.h; NULL: nobody looks after signals */

@@ -336,6 +336,8 @@ static int
 handle_event(Session *s)
 {
     PyObject *r;
+    if (printed_more(s->printed))
+        return -1;
     switch (s->event) {
     case EVENT_PRINT:
         r = tell(s, "printed", s->mark);

@@ -35,6 +35,7 @@ typedef struct Session {
     PyObject *kernel; /* borrowed */
     Comp *comp;
     InterpRun *run;
+    Printed *printed;
     InterpFault fault;
     /* The message for an access that is not allowed, in the arena. */
     const char *(*tell_access)(const struct Session *s);

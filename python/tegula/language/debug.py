@@ -230,6 +230,9 @@ def static_print(
 def device_print(prefix: str, *args: Any, hex: bool = False) -> None:
     """Print the elements of args when the kernel runs, one line each, after prefix.
 
+    The lines go where print() goes, to sys.stdout, by the end of the launch; a GPU's go to
+    the process's standard output when the GPU is waited for.
+
     Shapes: any, for each of args.
     Types:  numbers and pointers; hex shows bits. prefix is a constant string.
     Cost:   a call per element; for debugging.
