@@ -274,19 +274,26 @@ type_with_article(PyObject *x, char *buf, size_t size)
     return buf;
 }
 
-/* How torch makes a tensor with memory of its own of what has none, or not its numbers there. */
+/* How torch makes a tensor with memory of its own of what has none, or not its numbers there: by an
+ * attribute that is true, or a method. */
 static const char *
 readable_of(PyObject *x)
 {
     static const char *const rows[][2] = {
         {"is_sparse", ". It is sparse: x.to_dense(), or x.indices() and x.values()"},
+        {"is_sparse_csr", ". It is sparse: x.to_dense(), or x.crow_indices(), "
+                          "x.col_indices() and x.values()"},
+        {"is_mkldnn", ". x.to_dense() has the numbers in their order"},
+        {"is_nested", ". x.values() are the numbers of a jagged one, x.offsets() the "
+                      "ends of its parts"},
+        {"to_local", ". x.to_local() is the part of it that is here"},
         {"is_meta", ". It has a shape and no memory: make it on a real device"},
         {"is_quantized", ". x.int_repr() has its integers, x.dequantize() its numbers"},
     };
     const char *text = "";
     for (size_t i = 0; i < COUNT(rows); i++) {
         PyObject *is = PyObject_GetAttrString(x, rows[i][0]);
-        if (is == Py_True)
+        if (is == Py_True || (is && PyCallable_Check(is)))
             text = rows[i][1];
         Py_XDECREF(is);
         PyErr_Clear();
@@ -309,11 +316,16 @@ unreadable(const FeParam *p, PyObject *x)
     const char *s = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
     char name[80], line[300];
     const char *more = readable_of(x);
-    if (s && !*more && strstr(s, "data pointer of Tensor"))
+    if (s && !*more && strstr(s, "data pointer of Tensor")) {
+        s = "it has a shape and no memory";
         more =
-            ". Inside of torch.vmap, torch.func and while torch.compile looks, tensors "
-            "have no memory: tegula.torch.custom_op makes an op of a launch";
-    snprintf(line, sizeof line, "%.*s", s ? (int)strcspn(s, "\n") : 1, s ? s : "?");
+            ", as all tensors have inside of torch.vmap and torch.func, and while "
+            "torch.compile or torch.export looks: tegula.torch.custom_op makes an op "
+            "of a launch";
+    }
+    int n = s ? (int)strcspn(s, "\n") : 1;
+    n -= *more == '.' && n && s && s[n - 1] == '.';
+    snprintf(line, sizeof line, "%.*s", n, s ? s : "?");
     PyErr_Clear();
     PyErr_Format(PyExc_TypeError, "argument '%U' is %s that kernels cannot read: %s%s",
                  p->name, type_with_article(x, name, sizeof name), line, more);

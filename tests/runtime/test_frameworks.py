@@ -345,11 +345,26 @@ def test_torch_tensors_without_memory_of_their_own(torch):
         fake = torch.zeros(4)
     assert "no memory" in unreadable(fake)
     assert "storage" in unreadable(torch.eye(4).to_sparse())
+    assert "x.crow_indices()" in unreadable(torch.eye(4).to_sparse_csr())
+    parts = [torch.ones(3), torch.ones(5)]
+    jagged = torch.nested.nested_tensor(parts, layout=torch.jagged)
+    assert "x.values()" in unreadable(jagged)
+    if torch.backends.mkldnn.is_available():
+        assert "x.to_dense()" in unreadable(torch.eye(4).to_mkldnn())
+
+    class Sharded(torch.Tensor):  # as a DTensor
+        __new__ = staticmethod(lambda cls: cls._make_wrapper_subclass(cls, (4,)))
+        __torch_dispatch__ = classmethod(lambda *_: None)
+
+        def to_local(self):
+            return torch.zeros(4)
+
+    assert "x.to_local()" in unreadable(Sharded())
     assert "meta" in unreadable(torch.zeros(4, device="meta"))
     assert "not supported" in unreadable(torch.zeros(4, dtype=torch.complex64).conj())
     seen = []
     torch.vmap(lambda x: seen.append(unreadable(x)) or x)(torch.zeros(2, 4))
-    assert seen
+    assert "tegula.torch.custom_op" in seen[0]
     copy[(1,)](torch.zeros(0), torch.zeros(0), 0)  # empty: no memory, and none is used
 
 
