@@ -5,8 +5,11 @@ from __future__ import annotations
 import linecache
 import re
 import runpy
+import sys
 import traceback
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -69,6 +72,29 @@ def test_the_traceback_ends_in_the_kernel() -> None:
     assert (kernel.name, kernel.filename) == ("add", str(path))
     assert (kernel.lineno, kernel.line) == (e.value.lineno, "return a + b")
     assert e.value.offset == 12 and e.value.filename == str(path)
+
+
+def test_a_notebook_names_its_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not the file that IPython gives a cell, whose name nobody has seen."""
+    path = HERE / "errors/shape/shape_inlined.py"
+    names = {str(path): ("Cell", "In[7]")}
+    shell = SimpleNamespace(compile=SimpleNamespace(format_code_name=names.get))
+    module: Any = ModuleType("IPython")
+    module.get_ipython = lambda: shell
+    monkeypatch.setitem(sys.modules, "IPython", module)
+    with pytest.raises(tegula.CompileError) as e:
+        runpy.run_path(str(path))["run"]()
+    assert str(e.value).startswith("Cell In[7]:") and str(path) not in str(e.value)
+    assert "inlined from Cell In[7]:" in str(e.value)
+    assert e.value.filename == str(path)
+    fault = tegula.errors.emulator_error(
+        "RACE", "text", "k", str(path), "k", 3, 5, (0, 0, 0), 1
+    )
+    assert str(fault).startswith("Cell In[7]:3:5: RaceError: text\n")
+    module.get_ipython = lambda: SimpleNamespace()  # another shell's
+    with pytest.raises(tegula.CompileError) as e:
+        runpy.run_path(str(path))["run"]()
+    assert str(e.value).startswith(str(path))
 
 
 def test_a_notebook_numbers_the_lines_of_the_kernel() -> None:

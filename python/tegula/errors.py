@@ -369,6 +369,7 @@ def emulator_error(
             lines += [source, " " * (offset - 1) + "^"]
     where = f" in {function}()" if function and function != kernel else ""
     who = f", thread {thread}" if thread >= 0 else ""
+    lines[0] = _with_cells(lines[0], filename)
     lines.append(f"  program {program_id}{who} of {kernel}(){where}")
     if cls is OutOfBoundsError and " of element " in message:
         lines.append(
@@ -376,6 +377,19 @@ def emulator_error(
             "pointer"
         )
     return cls("\n".join(lines), message, filename, lineno, offset, program_id, thread)
+
+
+def _with_cells(text: str, *files: str | None) -> str:
+    """The text, with "Cell In[3]" for the file of a cell, as IPython shows it."""
+    ipython: Any = sys.modules.get("IPython")
+    shell = ipython and ipython.get_ipython()
+    for file in {f for f in files if f and shell}:
+        try:
+            label = shell.compile.format_code_name(file)
+        except Exception:  # another shell's
+            continue
+        text = text.replace(f"{file}:", f"{' '.join(label)}:") if label else text
+    return text
 
 
 def _is_for_triton() -> bool:
@@ -438,6 +452,7 @@ def compile_error(
     calls that lead there, the innermost first: function, filename, lineno, offset.
     """
     cls = _BY_CODE.get(code) or _BY_FAULT[fault]
+    text = _with_cells(text, place[1], *(c[1] for c in (span[4] if span else ())))
     exc = cls(text, code, *place)
     if _is_for_triton():
         name, callers = (span[0], span[4]) if span else ("", [])
