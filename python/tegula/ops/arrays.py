@@ -187,13 +187,24 @@ class Op:
         self.run(outs, *args)
         return outs
 
+    def traced(self, *args: Any) -> tuple:
+        outs = getattr(registered, self.name)(*args)
+        return tuple(outs) if isinstance(outs, (tuple, list)) else (outs,)
+
+    def keep(self, ctx: Any, args: tuple, outs: tuple) -> None:
+        registered.keep(ctx, args, outs)
+
+    def differentiate(self, ctx: Any, grads: tuple, wanted: Any) -> tuple:
+        return registered.differentiate(self, ctx, grads, wanted)
+
     def __call__(self, *args: Any) -> tuple:
         if not any(is_torch(x) for x in args):
             return self.compute(*args)
         torch = sys.modules["torch"]
         if torch.compiler.is_compiling() or any(is_traced(x) for x in args):
-            outs = getattr(registered, self.name)(*args)
-            return outs if isinstance(outs, (tuple, list)) else (outs,)
+            return self.traced(*args)
+        if torch._C._are_functorch_transforms_active():  # torch.func, torch.vmap
+            return registered.Transformed.apply(self, *args)
         if self.gradient and torch.is_grad_enabled():
             if any(is_torch(x) and x.requires_grad for x in args):
                 return registered.Function.apply(self, *args)
@@ -204,9 +215,7 @@ BY_NAME: dict[str, Op] = {}
 
 
 def is_traced(x: Any) -> bool:
-    """Does x stand for a tensor: FakeTensor, a proxy, a functional wrapper?"""
+    """Does x stand for a tensor: FakeTensor, a proxy, a wrapper, one of device "meta"?"""
     torch = sys.modules["torch"]
-    return isinstance(x, torch.Tensor) and type(x) not in (
-        torch.Tensor,
-        torch.nn.Parameter,
-    )
+    plain = torch.Tensor, torch.nn.Parameter
+    return isinstance(x, torch.Tensor) and (type(x) not in plain or x.is_meta)

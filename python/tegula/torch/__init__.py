@@ -23,6 +23,7 @@ Inside of a compiled function a launch that no op surrounds breaks the graph.
 from __future__ import annotations
 
 import functools
+import inspect
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -33,6 +34,7 @@ import torch
 
 from tegula import compat
 from tegula.jit import JITFunction, KernelInterface
+from tegula.ops import registered
 
 F = TypeVar("F", bound=Callable[..., Any])
 __all__ = ["CustomOp", "custom_op", "triton_op", "wrap_triton"]
@@ -103,12 +105,27 @@ class CustomOp:
                 f"that torch knows, such as torch.Tensor, int, float: {e}"
             ) from e
         self.op.register_fake(self._shapes)
+        self.op.register_vmap(registered.one_by_one(self.op))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.op(*args, **kwargs)
+        is_compiling = torch.compiler.is_compiling()
+        if is_compiling or not torch._C._are_functorch_transforms_active():
+            return self.op(*args, **kwargs)
+        if self._backward_op is None:
+            return self.op(*args, **kwargs)
+        bound = inspect.signature(self._fn).bind(*args, **kwargs)
+        bound.apply_defaults()
+        return registered.Transformed.apply(self, *bound.args)
+
+    def traced(self, *args: Any) -> Any:
+        return self.op(*args)
 
     def __repr__(self) -> str:
         return f"<tegula.torch.CustomOp {self.name}>"
+
+    def __reduce__(self) -> str:
+        # Like a function: pickled by its name, and its own copy.
+        return self._fn.__qualname__
 
     # --- shapes -------------------------------------------------------------------------
     def fake(self, fn: F) -> F:
@@ -151,7 +168,11 @@ class CustomOp:
         )
         made.register_fake(self._shapes_of_gradients)
         self._backward_op = made
-        self.op.register_autograd(self._on_backward, setup_context=self._keep)
+        self.op.register_autograd(
+            lambda ctx, *grads: self.differentiate(ctx, grads, ctx.needs_input_grad),
+            setup_context=self.keep,
+        )
+        made.register_vmap(registered.one_by_one(made))
         return fn
 
     def _backward_schema(self) -> str:
@@ -174,7 +195,7 @@ class CustomOp:
         every = ", ".join([*given, *outs, *grads, "bool[] wanted"])
         return f"({every}) -> Tensor[]"
 
-    def _keep(self, ctx: Any, inputs: tuple, output: Any) -> None:
+    def keep(self, ctx: Any, inputs: tuple, output: Any) -> None:
         outs = output if isinstance(output, (tuple, list)) else (output,)
         # torch leaves out the last arguments where they have their default values.
         omitted = self.op._opoverload._schema.arguments[len(inputs) :]
@@ -183,15 +204,18 @@ class CustomOp:
         ctx.rest = [None if isinstance(x, torch.Tensor) else (x,) for x in every]
         ctx.set_materialize_grads(False)
 
-    def _on_backward(self, ctx: Any, *grads: Any) -> tuple:
-        needed = ctx.needs_input_grad
+    def differentiate(self, ctx: Any, grads: tuple, needed: Any) -> tuple:
         if all(g is None for g in grads):
             return (None,) * len(needed)
         n_args = len(self.op._opoverload._schema.arguments)
         wanted = [*needed, *[False] * (n_args - len(needed))]
         tensors = iter(ctx.saved_tensors)
         every = [x[0] if x else next(tensors) for x in ctx.rest]
-        found = iter(self._backward_op(*every, *grads, wanted))
+        given = (*every, *grads, wanted)
+        if torch._C._are_functorch_transforms_active():
+            found = iter(registered.Transformed.apply(_Backward(self), *given))
+        else:
+            found = iter(self._backward_op(*given))
         return tuple(next(found) if w else None for w in needed)
 
     def _split(self, every: tuple) -> tuple[tuple, tuple, tuple, list[bool]]:
@@ -238,6 +262,22 @@ class CustomOp:
                 f"{list(grad.shape)}, and its argument {x.dtype} {list(x.shape)}"
             )
         return torch.empty_like(x).copy_(grad) if _differs(x, grad) else grad
+
+
+class _Backward:
+    """The backward op of an op, inside of torch.func's transforms."""
+
+    def __init__(self, op: CustomOp) -> None:
+        self.name, self._op = f"the gradient of custom_op {op.name}", op._backward_op
+
+    def traced(self, *args: Any) -> tuple:
+        return tuple(self._op(*args))
+
+    def keep(self, ctx: Any, args: tuple, outs: tuple) -> None:
+        pass
+
+    def differentiate(self, *_: Any) -> tuple:
+        raise RuntimeError(f"{self.name} has no derivative")
 
 
 def _differs(x: Any, grad: Any) -> bool:
