@@ -329,3 +329,10 @@ def test_rounding_to_bf16_by_the_cpu() -> None:
     code = tirc("-m", "cooperlake", "host,asm", "-", text=text).stdout
     assert code.count("vcvtneps2bf16") == code.count("vfpclassps") == 4, code
     assert "bf16" not in tirc("-m", "x86-64-v4", "host,asm", "-", text=text).stdout
+
+
+@pytest.mark.skipif(not LESSER, reason="counts instructions of x86-64")
+def test_scans_carry_in_vectors() -> None:
+    """No carry passes an integer register from one vector to the next."""
+    code = code_of(upper_half(HERE / "host/scans.tir"))
+    assert "vpaddd" in code and "vpextr" not in code, code

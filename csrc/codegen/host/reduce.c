@@ -14,7 +14,9 @@
  * f16 and bf16 are added up in f32 and rounded once: to round each sum takes five instructions where the
  * sum takes one, and a sum of 4096 ones in bf16 would be 256.
  *
- * A scan keeps the order: inside a vector by log steps, between vectors by a carry.
+ * A scan keeps the order: inside a vector by log steps, between vectors by a carry, which is a vector, too. Where the
+ * function is one op it takes in the last lane of what those steps gave, so one combine is all that a vector waits for
+ * of the one before; of another function a second combine would cost more than the wait.
  */
 #include "codegen/host/host.h"
 
@@ -171,26 +173,24 @@ host_reduce_end(Host *h, Group *g, Root *r)
 
 /* ---- scans -------------------------------------------------------------------------------------- */
 
-/* x moved up by n lanes; the lowest n keep their own value (and are not used). */
+/* x moved by n lanes, up or (backward) down. Those that nothing moves into are id, and where there is none (NULL)
+ * their own. */
 static Lv
-moved_up(Host *h, Lv x, int n, int lanes)
+moved(Host *h, Lv x, Lv id, int n, int lanes, bool backward)
 {
     Lv pick[64];
-    for (int i = 0; i < lanes; i++)
-        pick[i] = ll_i32(h->l, i < n ? i : i - n);
-    return LLVMBuildShuffleVector(h->l->b, x, LLVMGetPoison(LLVMTypeOf(x)),
+    for (int i = 0; i < lanes; i++) {
+        int from = backward ? i + n : i - n;
+        int own = id ? lanes + i : i;
+        pick[i] = ll_i32(h->l, from < 0 || from >= lanes ? own : from);
+    }
+    return LLVMBuildShuffleVector(h->l->b, x, id ? id : x,
                                   LLVMConstVector(pick, (unsigned)lanes), "");
 }
 
-static Lv
-reversed(Host *h, Lv x, int lanes)
-{
-    return lanes < 2 ? x : ll_some_lanes(h->l, x, NULL, lanes - 1, -1, lanes);
-}
-
-/* Inclusive scan of the lanes of x[0..n), in place. */
+/* Inclusive scan of the lanes of x[0..n), in place; id: the identity of what has one. */
 static void
-scan_lanes(Host *h, const Op *o, Lv *x, int lanes)
+scan_lanes(Host *h, const Op *o, Lv *x, Lv id, int lanes, bool backward)
 {
     Ll *l = h->l;
     int n = o->n_args;
@@ -199,15 +199,15 @@ scan_lanes(Host *h, const Op *o, Lv *x, int lanes)
     for (int s = 1; s < lanes; s *= 2) {
         Lv keep[64];
         for (int i = 0; i < lanes; i++)
-            keep[i] = LLVMConstInt(l->i1, i < s, false);
-        Lv low = LLVMConstVector(keep, (unsigned)lanes);
+            keep[i] = LLVMConstInt(l->i1, (backward ? lanes - 1 - i : i) < s, false);
+        Lv edge = LLVMConstVector(keep, (unsigned)lanes);
         for (int i = 0; i < n; i++) {
-            in[i] = moved_up(h, x[i], s, lanes);
+            in[i] = moved(h, x[i], id, s, lanes, backward);
             in[n + i] = x[i];
         }
         combine(h, o, in, out);
         for (int i = 0; i < n; i++)
-            x[i] = LLVMBuildSelect(l->b, low, x[i], out[i], "");
+            x[i] = id ? out[i] : LLVMBuildSelect(l->b, edge, x[i], out[i], "");
     }
 }
 
@@ -239,11 +239,14 @@ host_scan(Host *h, const Op *o)
         host_loop_open(h, &loop[d], t->shape[d], d == last ? lanes : 1);
         index[d] = loop[d].index;
     }
-    int width = along ? 1 : lanes;
+    const Type *et = ty_element(h->c, arg(o, 0)->type);
+    uint64_t bits;
+    Lv id = n == 1 && identity_of(o, et->elem, &bits) ? host_const(h, et, bits, lanes)
+                                                      : NULL;
     for (int i = 0; i < n; i++) {
-        Lt ct = ll_vec(ll_type(l, ty_element(h->c, arg(o, i)->type)), width);
+        Lt ct = ll_vec(ll_type(l, ty_element(h->c, arg(o, i)->type)), lanes);
         carry[i] = host_slot(h, ct);
-        LLVMBuildStore(l->b, LLVMConstNull(ct), carry[i]);
+        LLVMBuildStore(l->b, id ? id : LLVMConstNull(ct), carry[i]);
     }
     int step = along ? lanes : 1;
     host_loop_open(h, &loop[axis], t->shape[axis], step);
@@ -252,36 +255,33 @@ host_scan(Host *h, const Op *o)
         at = LLVMBuildSub(l->b, ll_i64(l, t->shape[axis] - step), at, "");
     index[axis] = at;
     for (int i = 0; i < n; i++) {
-        const Type *et = ty_element(h->c, arg(o, i)->type);
         View *w = &state(h, arg(o, i))->view;
         Lv p = host_address(h, arg(o, i)->type, w, index);
-        x[i] = host_read(h, et, M_ROW, lanes > 1 ? lanes : 0, p, NULL, NULL);
-        if (along && backward)
-            x[i] = reversed(h, x[i], lanes);
+        x[n + i] = host_read(h, ty_element(h->c, arg(o, i)->type), M_ROW,
+                             lanes > 1 ? lanes : 0, p, NULL, NULL);
     }
     if (along)
-        scan_lanes(h, o, x, lanes);
-    for (int i = 0; i < n; i++) {
-        Lt ct = ll_vec(ll_type(l, ty_element(h->c, arg(o, i)->type)), width);
-        x[n + i] = x[i];
-        x[i] = LLVMBuildLoad2(l->b, ct, carry[i], "");
-        if (along)
-            x[i] = ll_splat(l, x[i], lanes);
-    }
+        scan_lanes(h, o, x + n, id, lanes, backward);
+    for (int i = 0; i < n; i++)
+        x[i] = LLVMBuildLoad2(l->b, LLVMTypeOf(x[n + i]), carry[i], "");
     combine(h, o, x, y);
     Lv first = LLVMBuildICmp(l->b, LLVMIntEQ, loop[axis].index, ll_i64(l, 0), "");
+    int end = backward ? 0 : lanes - 1;
     for (int i = 0; i < n; i++) {
         const Type *rt = result(o, i)->type;
-        Lv v = LLVMBuildSelect(l->b, first, x[n + i], y[i], "");
-        Lv end = along && lanes > 1
-                     ? LLVMBuildExtractElement(l->b, v, ll_i32(l, lanes - 1), "")
-                     : v;
-        LLVMBuildStore(l->b, end, carry[i]);
-        if (along && backward)
-            v = reversed(h, v, lanes);
+        y[i] = id ? y[i] : LLVMBuildSelect(l->b, first, x[n + i], y[i], "");
         Lv p = host_address(h, rt, &state(h, result(o, i))->view, index);
-        host_write(h, ty_element(h->c, rt), M_ROW, lanes > 1 ? lanes : 0, p, v, NULL);
+        host_write(h, ty_element(h->c, rt), M_ROW, lanes > 1 ? lanes : 0, p, y[i],
+                   NULL);
+        if (along && lanes > 1 && id)
+            x[n + i] = ll_some_lanes(l, x[n + i], NULL, end, 0, lanes);
+        else if (along && lanes > 1)
+            y[i] = ll_some_lanes(l, y[i], NULL, end, 0, lanes);
     }
+    if (along && lanes > 1 && id)
+        combine(h, o, x, y);
+    for (int i = 0; i < n; i++)
+        LLVMBuildStore(l->b, y[i], carry[i]);
     host_loop_close(h, &loop[axis]);
     for (int d = t->rank - 1; d >= 0; d--)
         if (d != axis)
