@@ -336,3 +336,9 @@ def test_scans_carry_in_vectors() -> None:
     """No carry passes an integer register from one vector to the next."""
     code = code_of(upper_half(HERE / "host/scans.tir"))
     assert "vpaddd" in code and "vpextr" not in code, code
+
+
+@pytest.mark.skipif(not LESSER, reason="counts instructions of x86-64")
+def test_pointers_of_counts_come_from_memory() -> None:
+    code = code_of(upper_half(HERE / "host/counts.tir"))
+    assert "cmpxchg" in code and "vpextrq" not in code, code
