@@ -342,3 +342,17 @@ def test_scans_carry_in_vectors() -> None:
 def test_pointers_of_counts_come_from_memory() -> None:
     code = code_of(upper_half(HERE / "host/counts.tir"))
     assert "cmpxchg" in code and "vpextrq" not in code, code
+
+
+@pytest.mark.skipif(not LESSER, reason="names CPUs of x86-64")
+def test_gathers_of_blocks_are_vectors() -> None:
+    """A table of one or two registers is permuted, and nothing is a branch an element."""
+    text = upper_half(HERE / "host/tables.tir")
+    code = tirc("-m", "x86-64-v4", "tile,host,asm", "-", text=text).stdout
+    assert code.count("vpermd") == code.count("vpermt2d") == 1, code
+    assert code.count("gather") == 1, code
+    for cpu in LESSER:
+        code = tirc("-m", cpu, "tile,host,llir", "-", text=text).stdout
+        gathers = code.count("= call <8 x i32> @llvm.masked.gather")
+        assert gathers == (2 if cpu.endswith("3") else 0), code
+        assert code.count("\n  br i1") == 7, code

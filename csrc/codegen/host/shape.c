@@ -104,33 +104,99 @@ cat(Host *h, const Op *o)
     }
 }
 
-/* An index outside of the source gives 0, whatever the source. */
+/* 0, 1, .. of lanes i32; a 0 where there are no lanes. */
+static Lv
+count_up(Ll *l, int lanes)
+{
+    Lv at[64];
+    for (int i = 0; i < MAX(lanes, 1); i++)
+        at[i] = ll_i32(l, i);
+    return lanes > 1 ? LLVMConstVector(at, (unsigned)lanes) : at[0];
+}
+
+/* What a row of up to two registers of words gives at x (i32, below its length): a table stays in registers, and
+ * lanes are permuted. */
+static Lv
+from_table(Host *h, const Val *src, Lv x, int lanes)
+{
+    Ll *l = h->l;
+    LLVMBuilderRef b = l->b;
+    const Type *t = src->type;
+    int n = (int)ty_numel(t);
+    Lt word = LLVMIntTypeInContext(l->cx, (unsigned)ty_bytes(t) * 8);
+    Lv row = host_to_mem(h, ty_element(h->c, t), read_flat(h, src, ll_i64(l, 0), n));
+    row = LLVMBuildZExt(b, LLVMBuildBitCast(b, row, ll_vec(word, n), ""),
+                        ll_vec(l->i32, n), "");
+    Lv low = ll_some_lanes(l, row, row, 0, 1, lanes),
+       high = n > lanes ? ll_some_lanes(l, row, NULL, lanes, 1, lanes) : NULL;
+    x = high ? ll_intrinsic(l, "llvm.x86.avx512.vpermi2var.d.512", NULL, 0,
+                            (Lv[]){low, x, high}, 3)
+        : lanes == 16
+            ? ll_intrinsic(l, "llvm.x86.avx512.permvar.si.512", NULL, 0, (Lv[]){low, x},
+                           2)
+            : ll_intrinsic(l, "llvm.x86.avx2.permd", NULL, 0, (Lv[]){low, x}, 2);
+    x = LLVMBuildTrunc(b, x, ll_vec(word, lanes), "");
+    x = LLVMBuildBitCast(b, x, ll_vec(host_mem_type(h, t), lanes), "");
+    return host_from_mem(h, ty_element(h->c, t), x);
+}
+
+static bool
+is_table(const Host *h, const Type *src, int lanes)
+{
+    int64_t n = ty_numel(src), most = h->has_masks ? 2 * lanes : lanes;
+    return h->has_gather && ty_bytes(src) <= 4 && n == src->shape[src->rank - 1] &&
+           lanes / 2 <= n && n <= most;
+}
+
+/* An index outside of the source gives 0, whatever the source: as a mask where that costs nothing, else as another
+ * index and a selection, as a branch an element costs more. */
 static void
 gather_block(Host *h, const Op *o)
 {
     Ll *l = h->l;
+    LLVMBuilderRef b = l->b;
     const Val *src = arg(o, 0), *index = arg(o, 1), *r = result(o, 0);
-    const Type *t = r->type;
-    int axis = (int)ir_attr(o, ATTR_AXIS);
+    const Type *t = r->type, *st = ty_element(h->c, src->type);
+    int axis = (int)ir_attr(o, ATTR_AXIS), last = t->rank - 1;
+    int words = h->vec_bytes / 4, size = MAX(ty_bytes(st), ty_bytes(index->type));
+    bool has_table = axis == last && words <= t->shape[last] &&
+                     is_table(h, src->type, words);
+    int lanes = has_table ? words
+                : h->has_gather && !st->is_ptr
+                    ? MIN(words * 4 / MAX(4, size), t->shape[last])
+                    : 1;
     Loop loop[MAX_RANK];
-    Lv at[MAX_RANK], from = ll_i64(l, 0);
+    Lv at[MAX_RANK];
     for (int d = 0; d < t->rank; d++) {
-        host_loop_open(h, &loop[d], t->shape[d], 1);
+        host_loop_open(h, &loop[d], t->shape[d], d == last ? lanes : 1);
         at[d] = loop[d].index;
     }
     Elem e = index->type->elem;
-    Lv x = host_read(h, ty_element(h->c, index->type), M_ROW, 0,
+    int n = lanes > 1 ? lanes : 0;
+    Lv x = host_read(h, ty_element(h->c, index->type), M_ROW, n,
                      host_address(h, index->type, &state(h, index)->view, at), NULL,
                      NULL);
     x = cg_cast(l, e, E_I64, x, ROUND_RTNE);
+    Lv ok = LLVMBuildICmp(b, LLVMIntULT, x,
+                          ll_splat(l, ll_i64(l, src->type->shape[axis]), n), "");
+    x = LLVMBuildTrunc(b, x, ll_vec(l->i32, n), "");
+    bool is_masked = n && h->has_masks;
+    if (!is_masked)
+        x = LLVMBuildSelect(b, ok, x, LLVMConstNull(LLVMTypeOf(x)), "");
+    Lv from = ll_splat(l, ll_i32(l, 0), n); /* a block has fewer than 2^31 elements */
     for (int d = 0; d < t->rank; d++) {
-        from = LLVMBuildMul(l->b, from, ll_i64(l, src->type->shape[d]), "");
-        from = LLVMBuildAdd(l->b, from, d == axis ? x : at[d], "");
+        Lv side = ll_splat(l, ll_i32(l, src->type->shape[d]), n);
+        Lv i = ll_splat(l, LLVMBuildTrunc(b, at[d], l->i32, ""), n);
+        if (d == last)
+            i = LLVMBuildAdd(b, i, count_up(l, n), "");
+        from = LLVMBuildAdd(b, LLVMBuildMul(b, from, side, ""), d == axis ? x : i, "");
     }
-    Lv ok = LLVMBuildICmp(l->b, LLVMIntULT, x, ll_i64(l, src->type->shape[axis]), "");
-    const Type *st = ty_element(h->c, src->type);
-    Lv v = host_read(h, st, M_ROW, 0, flat(h, src, from), ok, NULL);
-    host_write(h, ty_element(h->c, t), M_ROW, 0,
+    Lv v = has_table ? from_table(h, src, x, lanes)
+                     : host_read(h, st, n ? M_GATHER : M_ROW, n, flat(h, src, from),
+                                 is_masked ? ok : NULL, NULL);
+    if (!is_masked || has_table)
+        v = LLVMBuildSelect(b, ok, v, LLVMConstNull(LLVMTypeOf(v)), "");
+    host_write(h, ty_element(h->c, t), M_ROW, n,
                host_address(h, t, &state(h, r)->view, at), v, NULL);
     for (int d = t->rank - 1; d >= 0; d--)
         host_loop_close(h, &loop[d]);
