@@ -119,8 +119,8 @@ look_at_op(Look *k, const Op *o, bool is_body)
         return;
     case OPS(OPS_VALUES, OPS_ENDS, OP_ASSUME): return;
     case OPS(OPS_SHAPE, OPS_ELEM, OPS_RARE_ACCESS, OPS_TENSOR, OP_SCAN, OP_DOT,
-             OP_GATHER, OP_HISTOGRAM, OPS_FOREIGN, OP_ASSERT, OP_PRINT, OP_DEBUG,
-             OPS_THREADS):
+             OP_GATHER, OP_HISTOGRAM, OP_SORT, OPS_FOREIGN, OP_ASSERT, OP_PRINT,
+             OP_DEBUG, OPS_THREADS):
         k->fits = k->fits && op_has(o, OPF_ELEM);
     }
 }

@@ -281,7 +281,7 @@ rule_range(FactTable *t, const Val *v)
     case OP_NUM_PROGRAMS:
     case OP_NUM_BLOCKS: return range(1, INT32_MAX);
     case OP_CLUSTER_RANK: return range(0, MAX_SHARES - 1);
-    case OPS(OP_SPLAT, OPS_INDEX, OP_SPLIT, OPS_MOVED, OP_HINT, OP_GATHER):
+    case OPS(OP_SPLAT, OPS_INDEX, OP_SPLIT, OPS_MOVED, OP_HINT, OP_GATHER, OP_SORT):
         return range_of(t, o, 0);
     case OP_JOIN:
     case OP_CAT: return hull(range_of(t, o, 0), range_of(t, o, 1));

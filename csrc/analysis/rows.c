@@ -168,8 +168,8 @@ follow_use(Rows *w, const Use *u, int dim)
         return;
     case OPS(OPS_VALUES, OP_RESHAPE, OP_JOIN, OP_SPLIT, OP_CAT, OP_RESIZE, OPS_ELEM,
              OP_LOAD, OP_ATOMIC_CAS, OP_PREFETCH, OPS_TENSOR, OP_SCAN, OP_GATHER,
-             OP_HISTOGRAM, OPS_FOREIGN, OP_WHILE, OP_IF, OP_CONDITION, OP_RETURN,
-             OPS_NOTES, OPS_THREADS):
+             OP_HISTOGRAM, OP_SORT, OPS_FOREIGN, OP_WHILE, OP_IF, OP_CONDITION,
+             OP_RETURN, OPS_NOTES, OPS_THREADS):
         w->ok = w->ok && op_has(o, OPF_ELEM) && op_has(o, OPF_PURE);
         if (w->ok)
             follow_elementwise(w, o, dim);

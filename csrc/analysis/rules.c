@@ -213,7 +213,7 @@ is_never_negative(Signs *s, const Val *v)
         return v->block->owner ? is_loop_never_negative(s, v) : note_param(s, v);
     switch (o->op) {
     case OPS(OP_SPLAT, OPS_INDEX, OP_SPLIT, OPS_MOVED, OP_REM, OP_SHL, OP_SHR, OP_HINT,
-             OP_GATHER):
+             OP_GATHER, OP_SORT):
         return is_never_negative(s, arg(o, 0));
     case OP_CAST: return is_cast_never_negative(s, o);
     case OP_AND:
@@ -465,8 +465,8 @@ con_by_op(FactTable *t, const Op *o, const Val *v, int dim, int want)
              OP_DIV_APPROX, OP_REM, OP_MIN, OP_MAX, OP_MINNAN, OP_MAXNAN, OP_UMULHI,
              OP_OR, OP_XOR, OP_SHL, OP_NEG, OP_ABS, OP_FMA, OP_EQ, OP_NE, OP_SELECT,
              OP_CAST, OP_BITCAST, OP_ADDPTR, OPS_MATH, OP_STORE, OPS_RARE_ACCESS,
-             OPS_TENSOR, OP_DOT, OP_GATHER, OP_HISTOGRAM, OPS_FOREIGN, OP_FOR, OP_WHILE,
-             OPS_ENDS, OPS_NOTES, OPS_THREADS):
+             OPS_TENSOR, OP_DOT, OP_GATHER, OP_HISTOGRAM, OP_SORT, OPS_FOREIGN, OP_FOR,
+             OP_WHILE, OPS_ENDS, OPS_NOTES, OPS_THREADS):
         return op_has(o, OPF_ELEM) && !op_is_assembly(o) ? con_of_all(t, o, dim, want)
                                                          : 0;
     }

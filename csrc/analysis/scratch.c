@@ -211,8 +211,8 @@ scratch_of(Func *f, const Op *o, int room)
         break;
     case OPS(OPS_VALUES, OPS_INDEX, OP_JOIN, OP_SPLIT, OP_CAT, OP_RESIZE, OP_KEEP,
              OPS_ELEM, OP_LOAD, OP_STORE, OP_TILE_LOAD, OP_TILE_STORE, OP_TENSOR_MAP,
-             OP_LAUNCH_TEST, OP_INLINE_ASM, OP_EXTERN, OPS_FLOW, OPS_NOTES, OP_BARRIER,
-             OPS_SLOTS, OPS_RINGS):
+             OP_LAUNCH_TEST, OP_SORT, OP_INLINE_ASM, OP_EXTERN, OPS_FLOW, OPS_NOTES,
+             OP_BARRIER, OPS_SLOTS, OPS_RINGS):
         if (op_has(o, OPF_SCRATCH))
             unreachable(f->c);
     }

@@ -7,6 +7,7 @@
 #include "interp/impl.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* ---- reduce and scan ------------------------------------------------------------ */
 
@@ -198,5 +199,36 @@ interp_histogram(Interp *in, const Op *o)
         int64_t bin = elem_to_int(x->type->elem, operand(in, o, 0)[i]);
         if (bin >= 0 && bin < bins && !interp_is_off(in, o, 1, i))
             r[bin]++;
+    }
+}
+
+/* ---- sort ------------------------------------------------------------------------ */
+
+static int
+by_number(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Numbers are moved to where unsigned ones have the order that is wanted, and back. */
+void
+interp_sort(Interp *in, const Op *o)
+{
+    const Type *t = arg(o, 0)->type;
+    const uint64_t *x = operand(in, o, 0);
+    uint64_t *r = place(in, result(o, 0));
+    int64_t n = t->shape[t->rank - 1],
+            k = result(o, 0)->type->shape[result(o, 0)->type->rank - 1];
+    uint64_t move = elem_is_signed(t->elem) ? (uint64_t)1 << 63 : 0;
+    if (ir_attr(o, ATTR_REVERSE))
+        move = ~move;
+    uint64_t *row = NEW_N(in->c->arena, uint64_t, n);
+    for (int64_t i = 0; i < ty_numel(t); i += n, r += k) {
+        for (int64_t j = 0; j < n; j++)
+            row[j] = (uint64_t)elem_to_int(t->elem, x[i + j]) ^ move;
+        qsort(row, (size_t)n, sizeof *row, by_number);
+        for (int64_t j = 0; j < k; j++)
+            r[j] = elem_from_int(t->elem, (int64_t)(row[j] ^ move));
     }
 }

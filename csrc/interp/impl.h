@@ -66,5 +66,6 @@ void interp_assembly(Interp *in, const Op *o);
 void interp_combine(Interp *in, const Op *o); /* REDUCE, SCAN */
 void interp_dot(Interp *in, const Op *o);
 void interp_histogram(Interp *in, const Op *o);
+void interp_sort(Interp *in, const Op *o);
 
 #endif

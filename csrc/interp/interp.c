@@ -441,6 +441,7 @@ run_op(Interp *in, const Op *o)
     case OP_DOT:
     case OP_MMA_START: interp_dot(in, o); break;
     case OP_HISTOGRAM: interp_histogram(in, o); break;
+    case OP_SORT: interp_sort(in, o); break;
     case OP_FOR: run_for(in, o); break;
     case OP_WHILE: run_while(in, o); break;
     case OP_IF: run_if(in, o); break;

@@ -172,6 +172,23 @@ check_gather(const Op *o)
 }
 
 const char *
+check_sort(const Op *o)
+{
+    const Type *x = at(o, 0);
+    int last = x->rank - 1;
+    int32_t shape[MAX_RANK];
+    memcpy(shape, x->shape, sizeof shape);
+    int n = last >= 0 ? x->shape[last] : 0,
+        k = last >= 0 && result(o, 0)->type->rank == x->rank
+                ? result(o, 0)->type->shape[last]
+                : 0;
+    if (!ty_is_int(x) || k < 1 || k > n || n & (n - 1) || k & (k - 1))
+        return refuse(o, "of %s, the first %d", type_text(o, x), k);
+    shape[last] = k;
+    return want_shape(o, 0, x, x->rank, shape);
+}
+
+const char *
 check_histogram(const Op *o)
 {
     const char *err = want_count(o, 1, 2);

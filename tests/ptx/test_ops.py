@@ -115,6 +115,7 @@ MADE_BY = {
     "return": "const",
     "debug": "print",  # of the interpreter alone
     "keep": "store",  # of CPUs alone: group
+    "sort": "gather",  # of CPUs alone: tests/host/sort.tir
     **dict.fromkeys(
         ("shared_load", "shared_store", "async_copy", "async_commit", "async_wait"),
         "shared_alloc",

@@ -13,6 +13,7 @@
  *     debug.c     assert and print
  *     reduce.c    accumulators inside a nest; scans
  *     shape.c     reshape, join, split, cat, gather, histogram
+ *     sort.c      the first elements of each row in order
  *     dot.c       the register-tiled product (dot.h), tiles.c its form for AMX
  *     panels.c    the order of its second operand in scratch
  *     turn.c      blocks turned in registers on their way there
@@ -447,6 +448,8 @@ void host_scan(Host *h, const Op *o);
 
 /* ---- shape.c, dot.c, control.c ------------------------------------------------------------------ */
 void host_shape_op(Host *h, const Op *o);
+/* ---- sort.c ---------------------------------------------------------------------------------- */
+void host_sort(Host *h, const Op *o);
 void host_dot(Host *h, const Op *o);
 void host_assembly(Host *h, const Op *o); /* whole.c, as is the next */
 void host_extern(Host *h, const Op *o);

@@ -259,6 +259,7 @@ host_shape_op(Host *h, const Op *o)
     case OP_CAT: cat(h, o); break;
     case OP_GATHER: gather_block(h, o); break;
     case OP_HISTOGRAM: histogram(h, o); break;
+    case OP_SORT: host_sort(h, o); break;
     default: err_at(h->c, o->loc, TARGET, info(o)->text, "the CPU");
     }
 }

@@ -605,3 +605,16 @@ bi_gather(Fe *f, Value *a)
     ir_set_attr(o, ATTR_AXIS, axis);
     return v_val(result(o, 0));
 }
+
+Value
+bi_sorted(Fe *f, Value *a)
+{
+    Val *x = int_block(f, a[0]);
+    int32_t shape[MAX_RANK];
+    memcpy(shape, x->type->shape, sizeof shape);
+    shape[x->type->rank - 1] = (int32_t)v_const_int(f, a[1], "k");
+    const Type *t = ty_with_shape(f->c, x->type, x->type->rank, shape);
+    Op *o = ir_op(&f->b, OP_SORT, 1, &x, 1, &t);
+    ir_set_attr(o, ATTR_REVERSE, v_const_int(f, a[2], "descending") != 0);
+    return v_val(result(o, 0));
+}

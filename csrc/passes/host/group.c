@@ -426,7 +426,7 @@ visit(Plan *p, Op *o)
         break;
     case OPS(OP_FOR, OP_WHILE, OP_IF): control_op(p, o); break;
     case OPS(OPS_VALUES, OPS_SHAPE, OPS_ELEM, OPS_TENSOR, OP_SCAN, OP_GATHER,
-             OP_HISTOGRAM, OPS_FOREIGN, OP_DEBUG, OP_SHARED_ALLOC, OPS_SLOTS,
+             OP_HISTOGRAM, OP_SORT, OPS_FOREIGN, OP_DEBUG, OP_SHARED_ALLOC, OPS_SLOTS,
              OP_RING_ALLOC, OPS_RINGS):
         if (o->op == OP_SCAN)
             settle_outer(p, o);

@@ -643,8 +643,8 @@ change_op(Assign *s, Op *o)
                 demand_arg(s, o, i, wishes_default(s->wishes, arg(o, i)->type));
         return;
     case OPS(OPS_VALUES, OPS_SHAPE, OPS_ELEM, OPS_ACCESS, OPS_TENSOR, OP_REDUCE,
-             OP_SCAN, OP_HISTOGRAM, OPS_FOREIGN, OP_RETURN, OP_ASSUME, OP_ASSERT,
-             OP_DEBUG, OPS_THREADS):
+             OP_SCAN, OP_HISTOGRAM, OP_SORT, OPS_FOREIGN, OP_RETURN, OP_ASSUME,
+             OP_ASSERT, OP_DEBUG, OPS_THREADS):
         break;
     }
     if (l) { /* works in one layout */

@@ -72,8 +72,8 @@ operand_bit(const Op *o, int i, int b)
     case OPS(OP_EXPAND, OP_RESHAPE, OP_SCAN):
     case OPS(OPS_MOVED, OPS_ACCESS, OP_ASSERT): return b;
     case OPS(OP_CONST, OP_ARANGE, OPS_GRID, OP_RESIZE, OPS_ELEM, OPS_TENSOR, OP_DOT,
-             OP_HISTOGRAM, OPS_FOREIGN, OPS_FLOW, OP_ASSUME, OP_PRINT, OP_DEBUG,
-             OPS_THREADS):
+             OP_HISTOGRAM, OP_SORT, OPS_FOREIGN, OPS_FLOW, OP_ASSUME, OP_PRINT,
+             OP_DEBUG, OPS_THREADS):
         break;
     }
     return op_has(o, OPF_ELEM) ? b : MISFIT;
@@ -100,7 +100,7 @@ result_bit(const Op *o, int i, int b)
         return MISFIT;
     case OPS(OP_EXPAND, OP_RESHAPE, OP_SCAN, OP_CAT):
     case OPS(OPS_MOVED, OPS_ACCESS, OP_ASSERT): return b;
-    case OPS(OPS_VALUES, OP_RESIZE, OPS_ELEM, OPS_TENSOR, OP_DOT, OP_HISTOGRAM,
+    case OPS(OPS_VALUES, OP_RESIZE, OPS_ELEM, OPS_TENSOR, OP_DOT, OP_HISTOGRAM, OP_SORT,
              OPS_FOREIGN, OPS_FLOW, OP_ASSUME, OP_PRINT, OP_DEBUG, OPS_THREADS):
         break;
     }
@@ -140,7 +140,7 @@ can_be_cut(const Cut *k, const Op *o)
         return true;
     case OP_REDUCE: return chunk_is_simple(o);
     case OPS(OPS_VALUES, OPS_INDEX, OP_SPLIT, OP_RESIZE, OPS_ELEM, OPS_TENSOR, OP_DOT,
-             OP_EXTERN, OP_EXTERN_IO, OPS_FLOW, OP_ASSUME, OP_PRINT, OP_DEBUG,
+             OP_SORT, OP_EXTERN, OP_EXTERN_IO, OPS_FLOW, OP_ASSUME, OP_PRINT, OP_DEBUG,
              OPS_THREADS):
         break;
     }

@@ -71,7 +71,7 @@ own_cost(const Loops *w, const Loop *l, const Step *s)
                    : COST_NEVER;
     switch (o->op) {
     case OPS(OP_JOIN, OP_CAT): return 0;
-    case OPS(OP_LOAD, OPS_MOVED, OP_REDUCE, OP_SCAN, OP_GATHER, OP_HISTOGRAM):
+    case OPS(OP_LOAD, OPS_MOVED, OP_REDUCE, OP_SCAN, OP_GATHER, OP_HISTOGRAM, OP_SORT):
         return COST_NEVER;
     case OPS(OPS_VALUES, OPS_INDEX, OP_SPLIT, OP_RESIZE, OPS_ELEM, OP_STORE,
              OPS_RARE_ACCESS, OPS_TENSOR, OP_DOT, OPS_FOREIGN, OPS_FLOW, OPS_NOTES,

@@ -826,7 +826,8 @@ look_at_op(Wishes *s, const Op *o)
         set_wish(s, o->results[0], wishes_default(s, o->results[0]->type), false);
         return;
     case OPS(OPS_GRID, OP_RESIZE, OPS_MOVED, OPS_ELEM, OP_TILE_STORE, OP_TENSOR_MAP,
-             OP_LAUNCH_TEST, OP_EXTERN, OPS_ENDS, OP_ASSUME, OP_DEBUG, OPS_THREADS):
+             OP_LAUNCH_TEST, OP_SORT, OP_EXTERN, OPS_ENDS, OP_ASSUME, OP_DEBUG,
+             OPS_THREADS):
         if (op_has(o, OPF_ELEM) && is_block(o->results[0]))
             wish_elementwise(s, o);
         return;

@@ -391,7 +391,7 @@ keeps_padding(const Op *o)
 {
     return op_has(o, OPF_ELEM | OPF_VIEW | OPF_CONTROL | OPF_TERM) ||
            o->op == OP_CONST || o->op == OP_SPLAT || o->op == OP_BROADCAST ||
-           o->op == OP_JOIN || o->op == OP_SPLIT;
+           o->op == OP_JOIN || o->op == OP_SPLIT || o->op == OP_SORT;
 }
 
 static bool
@@ -431,8 +431,8 @@ pad_op(Pad *p, Op *o)
     case OP_SCAN: pad_combine(p, o); return;
     case OPS(OP_INLINE_ASM_IO, OP_EXTERN, OP_EXTERN_IO): pad_foreign(p, o); return;
     case OPS(OP_CONST, OP_SPLAT, OPS_GRID, OP_EXPAND, OP_BROADCAST, OP_TRANS, OP_JOIN,
-             OP_SPLIT, OPS_MOVED, OPS_ELEM, OPS_ACCESS, OPS_TENSOR, OP_INLINE_ASM,
-             OPS_FLOW, OP_ASSUME, OP_DEBUG, OPS_THREADS):
+             OP_SPLIT, OPS_MOVED, OPS_ELEM, OPS_ACCESS, OPS_TENSOR, OP_SORT,
+             OP_INLINE_ASM, OPS_FLOW, OP_ASSUME, OP_DEBUG, OPS_THREADS):
         if (op_mask_at(o))
             mask_op(p, o);
         else if (!keeps_padding(o) && meets_padding(p, o))

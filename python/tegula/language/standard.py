@@ -10,7 +10,7 @@ from tegula.jit import jit
 
 from . import core
 from .core import constexpr
-from .debug import _num_threads, _pause, _warn
+from .debug import _num_threads, _pause, _sorted, _warn
 from .combine import (
     _argmax_combine as _argmax_combine,
     _argmax_combine_tie_break_fast as _argmax_combine_tie_break_fast,
@@ -271,36 +271,22 @@ def flip(x, dim=None) -> tensor:
     return core.gather(x, x.shape[at] - 1 - _place_along(x, at), at)
 
 
-# Sorting is a bitonic network over the last dim. A step compares elements that are
-# `stride` apart: in the shape [.., 2, stride] they differ in the middle dim alone, and
-# x0 ^ (x0 ^ x1) is x1. Floats are sorted as integers of the same order: their minimum and
-# maximum are one instruction each, and keep NaN and -0.0.
+# Sorting is a bitonic network over the last dim, on a CPU in one op and on a GPU in these
+# functions. A step compares elements that are `stride` apart: in the shape [.., 2, stride]
+# they differ in the middle dim alone, and x0 ^ (x0 ^ x1) is x1. Floats are sorted as
+# integers of the same order: their minimum and maximum are one instruction each, and keep
+# NaN and -0.0.
 
 
 @jit
-def _compare_exchange(
-    x,
-    stride: constexpr,
-    run: constexpr,
-    n: constexpr,
-    descending,
-    width: constexpr = None,
-):
-    """Order integers `stride` apart: ascending in every other run, or all as descending.
-
-    With a width x is by columns: its places are those of [x.numel // width, width], turned.
-    """
-    places: constexpr = x.numel if width is None else width
-    outer: constexpr = places // (2 * stride)
-    inner: constexpr = stride * (x.numel // places)
-    y = core.reshape(x, [outer, 2, inner])
+def _compare_exchange(x, stride: constexpr, run: constexpr, n: constexpr, descending):
+    """Order integers `stride` apart: ascending in every other run, or all as descending."""
+    outer: constexpr = x.numel // (2 * stride)
+    y = core.reshape(x, [outer, 2, stride])
     other = y ^ xor_sum(y, 1, keep_dims=True)
     is_high = core.arange(0, 2)[None, :, None] == 1
     if run == n:
         down = core.full([1, 1, 1], descending, core.int1)
-    elif run >= places:
-        down = (core.arange(0, inner) & (run // places))[None, None, :] != 0
-        down = down ^ core.full([1, 1, 1], descending, core.int1)
     else:
         down = ((core.arange(0, outer) * (2 * stride)) & run)[:, None, None] != 0
         down = down ^ core.full([1, 1, 1], descending, core.int1)
@@ -322,70 +308,6 @@ def _larger(a, b):
 @jit
 def _smaller(a, b):
     return core.minimum(a, b).to(a.dtype)
-
-
-# On a CPU a step of a short stride is no work for vectors. Where runs of up to 16 places
-# lie by columns, in [places, runs], a step in them compares rows, and the others are of 16
-# places or more, by rows: the block is turned twice where it took four steps of single
-# elements.
-
-
-@constexpr_function
-def _goes_by_columns(is_gpu: bool, count: int, part: int) -> bool:
-    return not is_gpu and count >= 64 and part > 1
-
-
-@constexpr_function
-def _width(count: int, part: int) -> int:
-    """Of a block of `count` elements, of which runs of up to `part` are sorted."""
-    return builtins.min(16, part, 2 ** (_log2(count) // 2))
-
-
-@jit
-def _turned(x, rows: constexpr):
-    return core.reshape(core.trans(core.reshape(x, [rows, x.numel // rows])), [x.numel])
-
-
-@jit
-def _merge_columns(
-    x,
-    most: constexpr,
-    run: constexpr,
-    n: constexpr,
-    descending: constexpr,
-    width: constexpr,
-):
-    """Steps of strides from `most` down to 1, of x by columns."""
-    if most >= width:
-        x = _turned(x, width)
-        for t in core.static_range(_log2(most // width) + 1):
-            x = _compare_exchange(x, most // 2**t, run, n, descending)
-        x = _turned(x, x.numel // width)
-    low: constexpr = most if most < width else width // 2
-    for t in core.static_range(_log2(low) + 1):
-        x = _compare_exchange(x, low // 2**t, run, n, descending, width)
-    return x
-
-
-@jit
-def _best_of_columns(x, part: constexpr, descending: constexpr):
-    """_best_last of a CPU. Neighbours are runs of the two halves of a row here."""
-    n: constexpr = x.shape[len(x.shape) - 1]
-    rows: constexpr = x.numel // n
-    width: constexpr = _width(x.numel, part)
-    y = _turned(x, x.numel // width)
-    for s in core.static_range(1, _log2(part) + 1):
-        last: constexpr = n if part == n else n // 2
-        run: constexpr = 2**s if 2**s < part else last
-        y = _merge_columns(y, 2 ** (s - 1), run, n, descending, width)
-    for i in core.static_range(_log2(n // part)):
-        left: constexpr = n // 2 ** (i + 1)
-        pairs = core.reshape(y, [width * rows, 2, left // width])
-        best = core.reduce(pairs, 1, _larger if descending else _smaller)
-        run: constexpr = left if left == part else left // 2
-        y = core.reshape(best, [rows * left])
-        y = _merge_columns(y, part // 2, run, left, descending, width)
-    return core.reshape(_turned(y, width), x.shape[:-1] + [part])
 
 
 @jit
@@ -441,10 +363,10 @@ def _sort_wide(x, part: constexpr, descending: constexpr):
     if not _is_power_of_two(n):
         last: constexpr = _last_of(key.dtype, descending)
         key = core.resize(key, x.shape[:-1] + [_padded(n)], last)
-    if _goes_by_columns(is_cuda(), key.numel, best):
-        key = _best_of_columns(key, best, descending)
-    else:
+    if is_cuda():
         key = _best_last(key, best, descending)
+    else:
+        key = _sorted(key, best, descending)
     return _of_key(key, x.dtype)
 
 
@@ -486,14 +408,11 @@ def bitonic_merge(x, dim: constexpr = None, descending: constexpr = False) -> te
     n: constexpr = x.shape[len(x.shape) - 1]
     if _is_power_of_two(n):
         key = _as_key(x)
-        if _goes_by_columns(is_cuda(), key.numel, n):
-            width: constexpr = _width(key.numel, n)
-            key = _turned(key, key.numel // width)
-            key = _merge_columns(key, n // 2, n, n, descending != 0, width)
-            key = core.reshape(_turned(key, width), x.shape)
-        else:
+        if is_cuda():
             for t in core.static_range(_log2(n)):
                 key = _compare_exchange(key, n // 2 ** (t + 1), n, n, descending != 0)
+        else:
+            key = _sorted(key, n, descending != 0)
         x = _of_key(key, x.dtype)
     else:
         x = core.resize(_sort_wide(x, None, descending != 0), x.shape)
