@@ -3,7 +3,8 @@
 python benchmarks/plain_cpu.py [names]      from a release build (make build)
 
 What none of the other files measures: places that are bounded or taken apart, pairs and
-triples side by side, blocks that are transposed, distances to a few points, random numbers.
+triples side by side, blocks that are transposed, distances to a few points, random numbers,
+sorts, running sums, counts, codebooks.
 Times are CPU times of this process, medians of calls in turn, so other jobs move them
 little; results are compared first.
 """
@@ -18,6 +19,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -107,6 +109,76 @@ def pool_kernel(x_ptr, y_ptr, H, W, BLOCK: tl.constexpr):
     tl.store(out, tl.maximum(upper, lower), mask=ok)
 
 
+@triton.jit
+def sort_kernel(x_ptr, y_ptr, N: tl.constexpr):
+    at = tl.program_id(0) * N + tl.arange(0, N)
+    tl.store(y_ptr + at, tl.sort(tl.load(x_ptr + at)))
+
+
+@triton.jit
+def cumsum_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + tl.program_id(0) * n + i, mask=i < n, other=0)
+    tl.store(y_ptr + tl.program_id(0) * n + i, tl.cumsum(x, 0), mask=i < n)
+
+
+@triton.jit
+def count_kernel(x_ptr, counts_ptr, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.atomic_add(counts_ptr + tl.load(x_ptr + i), 1)
+
+
+@triton.jit
+def codebook_kernel(x_ptr, book_ptr, y_ptr, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    book = tl.load(book_ptr + tl.arange(0, 16))
+    code = tl.load(x_ptr + i).to(tl.int32)
+    tl.store(y_ptr + i, tl.gather(book, code, 0))
+
+
+def row_cases() -> Iterator[Case]:
+    """As cases has them: what rows and codes become."""
+    rng = np.random.default_rng(0)
+    for width, dtype in (16, "i4"), (256, "i4"), (256, "f4"):
+        x = (rng.standard_normal((65536 // width, width)) * 1000).astype(dtype)
+        y = np.empty_like(x)
+        yield (
+            f"sort of rows of {width} {dtype}, a row a program",
+            lambda x=x, y=y: sort_kernel[(len(x),)](x, y, x.shape[1]),
+            lambda x=x: torch.from_numpy(np.sort(x, 1)),
+            torch.from_numpy(y),
+        )
+    a = rng.integers(-1000, 1000, (512, 1000))
+    b = np.empty_like(a)
+    yield (
+        "cumsum of i64 512x1000",
+        lambda: cumsum_kernel[(512,)](a, b, 1000, 1024),
+        lambda: torch.from_numpy(np.cumsum(a, 1)),
+        torch.from_numpy(b),
+    )
+    n = 1 << 17
+    codes, counts = rng.integers(0, 256, n), np.zeros(256, "i4")
+
+    def count() -> None:
+        counts[:] = 0
+        count_kernel[(n // 1024,)](codes, counts, 1024)
+
+    yield (
+        "counts of 2^17 i64 in 256 by atomics",
+        count,
+        lambda: torch.from_numpy(np.bincount(codes, minlength=256)),
+        torch.from_numpy(counts),
+    )
+    book, nibbles = rng.random(16, "f"), rng.integers(0, 16, n).astype("u1")
+    values = np.empty(n, "f")
+    yield (
+        "codebook of 16 f32, 2^17",
+        lambda: codebook_kernel[(n // 1024,)](nibbles, book, values, 1024),
+        lambda: torch.from_numpy(np.take(book, nibbles)),
+        torch.from_numpy(values),
+    )
+
+
 def cases() -> Iterator[Case]:
     """Name, ours, the best of NumPy or torch, our result; None: it is random."""
     torch.manual_seed(0)
@@ -186,7 +258,7 @@ def milliseconds(fns: tuple[Callable[[], object], ...]) -> list[float]:
 
 def main() -> None:
     torch.set_num_threads(1)
-    for name, ours, theirs, result in cases():
+    for name, ours, theirs, result in chain(cases(), row_cases()):
         if sys.argv[1:] and not any(word in name for word in sys.argv[1:]):
             continue
         ours()
