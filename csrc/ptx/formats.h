@@ -36,15 +36,16 @@ bits_of_f64(double x)
     return bits;
 }
 
-/* An f16, exactly: no denormal of f32 is met on the way, whatever the processor does with them. */
+/* An f16, exactly: no denormal of f32 is met on the way, whatever the processor does with them.
+ * Bits are chosen by a mask, so that a loop over lanes has no branch. */
 static inline float
 f16_of_bits(uint32_t h)
 {
     uint32_t code = h & 0x7fff, bits = (code << 13) + 0x38000000;
-    float small = (float)(int32_t)code * 0x1p-24f;
+    uint32_t small = bits_of_f32((float)(int32_t)code * 0x1p-24f);
+    uint32_t is_small = -(uint32_t)(code < 0x400);
     bits += code >= 0x7c00 ? 0x38000000 : 0;
-    float x = code < 0x400 ? small : f32_of_bits(bits);
-    return f32_of_bits(bits_of_f32(x) | (h & 0x8000) << 16);
+    return f32_of_bits((small & is_small) | (bits & ~is_small) | (h & 0x8000) << 16);
 }
 
 typedef enum FloatType {

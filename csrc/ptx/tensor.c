@@ -11,24 +11,34 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ptx/ptx.h"
+#include "ptx/lanes.h"
 #include "ptx/tensor.h"
 
-typedef struct Place {
-    int row, col;
-} Place;
 enum { IN_A, IN_B, IN_C };
 
-/* Element i of a lane; `each` are in a register of 32 bits, or one of 64. Those of A and B are
- * neighbours along k; then come, of 16 rows of A, the lower half, and what lies behind along k. */
-static Place
-place_of(int in, int height, int each, int lane, int i)
+/* How far element i of a lane lies behind its first in a matrix of `width` columns, row by row;
+ * `each` are in a register of 32 bits, or one of 64. Those of A and B are neighbours along k; then
+ * come, of 16 rows of A, the lower half, and what lies behind along k. */
+static int
+behind_first(int in, int height, int width, int each, int i)
 {
-    int g = lane / 4, t = lane % 4, r = i / each, halves = in == IN_A ? height / 8 : 1;
+    int r = i / each, halves = in == IN_A ? height / 8 : 1;
     if (in == IN_C)
-        return (Place){g + i / 2 * 8, 2 * t + i % 2};
-    int k = (t + r / halves * 4) * each + i % each;
-    return in == IN_A ? (Place){g + r % halves * 8, k} : (Place){k, g};
+        return i / 2 * 8 * width + i % 2;
+    int k = r / halves * 4 * each + i % each;
+    return in == IN_A ? r % halves * 8 * width + k : k * width;
+}
+
+/* Where element 0 of each lane lies. */
+static void
+firsts(int in, int width, int each, int at[LANES])
+{
+    for (int l = 0; l < LANES; l++) {
+        int g = l / 4, t = l % 4;
+        at[l] = in == IN_A   ? g * width + t * each
+                : in == IN_B ? t * each * width + g
+                             : g * width + 2 * t;
+    }
 }
 
 /* The instructions there are. `kinds`: the types of A and B, which may differ within a
@@ -164,14 +174,14 @@ mma_result(FloatType t, bool satfinite, double x)
     return (uint32_t)(int64_t)x;
 }
 
-/* What all lanes have of one type, from a bit of a register on. */
 #define NUMBERS(expr)                                                                  \
-    for (int l = 0; l < LANES; l++) {                                                  \
+    NO_HAZARD for (int l = 0; l < LANES; l++)                                          \
+    {                                                                                  \
         uint32_t x = (uint32_t)(reg[l] >> shift);                                      \
         to[l] = (expr);                                                                \
     }
-static void
-numbers(FloatType t, const uint64_t reg[LANES], int shift, double to[LANES])
+void
+mma_numbers(FloatType t, const uint64_t reg[LANES], int shift, double to[LANES])
 {
     switch (t) {
     case FMT_F16: NUMBERS(f16_of_bits(x)) break;
@@ -190,63 +200,99 @@ slots(FloatType t)
     return fmt_bits(t) == 64 ? 1 : 32 / fmt_bits(t);
 }
 
-/* Where element i of each lane lies in a matrix, row by row. */
-static void
-places(int in, int height, int width, int each, int i, int at[LANES])
-{
-    for (int l = 0; l < LANES; l++) {
-        Place p = place_of(in, height, each, l, i);
-        at[l] = p.row * width + p.col;
-    }
-}
-
-/* The matrix that a warp's registers hold. Element i of a lane is as far behind its element 0 as
- * that of lane 0 is. */
+/* The matrix that a warp's registers hold. */
 static void
 gather_matrix(double *to, int in, int height, int width, FloatType t,
               const uint64_t (*reg)[LANES], int n_regs)
 {
     int each = slots(t), at[LANES];
     double x[LANES];
-    places(in, height, width, each, 0, at);
+    firsts(in, width, each, at);
     for (int i = 0; i < n_regs * each; i++) {
-        Place p = place_of(in, height, each, 0, i);
-        double *from = to + p.row * width + p.col;
-        numbers(t, reg[i / each], i % each * fmt_bits(t), x);
+        double *from = to + behind_first(in, height, width, each, i);
+        mma_numbers(t, reg[i / each], i % each * fmt_bits(t), x);
         for (int l = 0; l < LANES; l++)
             from[at[l]] = x[l];
     }
+}
+
+/* Columns side by side, so that their sums are vectors; each is in the order of k. */
+typedef double Columns __attribute__((vector_size(32), aligned(8)));
+static inline __attribute__((always_inline)) void
+sum_rows(const double *a, int by_a, const double *b, int by_b, double *sum, int by_sum,
+         int m, int n, int n_k)
+{
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < n; j += 8) {
+            Columns s[2] = {{0}}, *to = (Columns *)&sum[i * by_sum + j];
+            for (int k = 0; k < n_k; k++) {
+                const Columns *from = (const Columns *)&b[k * by_b + j];
+                s[0] += a[i * by_a + k] * from[0];
+                s[1] += a[i * by_a + k] * from[1];
+            }
+            to[0] = s[0], to[1] = s[1];
+        }
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) static void
+sum_rows_avx2(const double *a, int by_a, const double *b, int by_b, double *sum,
+              int by_sum, int m, int n, int n_k)
+{
+    sum_rows(a, by_a, b, by_b, sum, by_sum, m, n, n_k);
+}
+#endif
+
+void
+mma_sums(const double *a, int by_a, const double *b, int by_b, double *sum, int by_sum,
+         int m, int n, int n_k)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2")) {
+        sum_rows_avx2(a, by_a, b, by_b, sum, by_sum, m, n, n_k);
+        return;
+    }
+#endif
+    sum_rows(a, by_a, b, by_b, sum, by_sum, m, n, n_k);
+}
+
+void
+mma_results(FloatType t, bool satfinite, const double x[LANES], int shift,
+            uint64_t to[LANES])
+{
+    for (int l = 0; l < LANES && t == FMT_F32; l++)
+        to[l] = x[l] != x[l] ? 0x7fffffff : bits_of_f32((float)x[l]);
+    for (int l = 0; l < LANES && t != FMT_F32; l++)
+        to[l] |= mma_result(t, satfinite, x[l]) << shift;
 }
 
 void
 warp_mma_run(const WarpMma *m, uint64_t (*d)[LANES], const uint64_t (*a)[LANES],
              const uint64_t (*b)[LANES], const uint64_t (*c)[LANES])
 {
-    double ma[16 * 64], mb[64 * 8], mc[16 * 8];
+    double ma[16 * 64], mb[64 * 8], mc[16 * 8], sum[16 * 8];
     gather_matrix(ma, IN_A, m->m, m->k, m->a, a, m->a_regs);
     gather_matrix(mb, IN_B, m->m, 8, m->b, b, m->b_regs);
     gather_matrix(mc, IN_C, m->m, 8, m->c, c, m->c_regs);
-    for (int i = 0; i < m->m; i++) {
-        double sum[8] = {0};
-        if (m->d == FMT_F64) {
-            for (int j = 0; j < 8; j++)
-                for (int k = 0; k < m->k; k++)
+    if (m->d == FMT_F64) {
+        for (int i = 0; i < m->m; i++)
+            for (int k = 0; k < m->k; k++)
+                for (int j = 0; j < 8; j++)
                     mc[i * 8 + j] = fma(ma[i * m->k + k], mb[k * 8 + j], mc[i * 8 + j]);
-            continue;
-        }
-        for (int k = 0; k < m->k; k++)
-            for (int j = 0; j < 8; j++)
-                sum[j] += ma[i * m->k + k] * mb[k * 8 + j];
-        for (int j = 0; j < 8; j++)
-            mc[i * 8 + j] += sum[j];
+    } else {
+        mma_sums(ma, m->k, mb, 8, sum, 8, m->m, 8, m->k);
+        for (int i = 0; i < m->m * 8; i++)
+            mc[i] += sum[i];
     }
     int each = slots(m->d), at[LANES];
+    firsts(IN_C, 8, each, at);
     memset(d, 0, (size_t)m->d_regs * sizeof *d);
     for (int i = 0; i < m->d_regs * each; i++) {
-        places(IN_C, m->m, 8, each, i, at);
+        const double *from = mc + behind_first(IN_C, m->m, 8, each, i);
+        double x[LANES];
         for (int l = 0; l < LANES; l++)
-            d[i / each][l] |= mma_result(m->d, m->satfinite, mc[at[l]])
-                              << i % each * fmt_bits(m->d);
+            x[l] = from[at[l]];
+        mma_results(m->d, m->satfinite, x, i % each * fmt_bits(m->d), d[i / each]);
     }
 }
 
@@ -265,6 +311,10 @@ warp_matrix_decode(WarpMatrix *m, const char *opcode)
         takes(&at, ".shared");
     return m->n && !strcmp(at, ".b16");
 }
+
+typedef struct Place {
+    int row, col;
+} Place;
 
 /* Lane l holds elements 2 * (l % 4) and the next of row l / 4; transposed: of column l / 4.
  * Where element j of the lane is, in bytes from the start of its row. */

@@ -49,6 +49,14 @@ void warp_mma_run(const WarpMma *m, uint64_t (*d)[32], const uint64_t (*a)[32],
  * 2^32, or clamped. */
 double mma_number(FloatType t, uint64_t bits);
 uint64_t mma_result(FloatType t, bool satfinite, double x);
+/* The same for all lanes, from a bit of their registers on; results are put beside what is in `to`. */
+void mma_numbers(FloatType t, const uint64_t reg[32], int shift, double to[32]);
+void mma_results(FloatType t, bool satfinite, const double x[32], int shift,
+                 uint64_t to[32]);
+/* sum[i][j] = a[i][0] * b[0][j] + a[i][1] * b[1][j] + ..: m rows, n columns (a multiple of 8),
+ * n_k products, each once rounded. by_*: from row to row. */
+void mma_sums(const double *a, int by_a, const double *b, int by_b, double *sum,
+              int by_sum, int m, int n, int n_k);
 
 /* ldmatrix and stmatrix: n matrices of 8 x 8 elements of 16 bits. Row r of matrix i is
  * the 16 bytes at row[8 * i + r]: the address that lane 8 * i + r brings. The caller has

@@ -103,17 +103,20 @@ chunk_address(const Descriptor *d, const Form *f, bool is_mn_major, int mn, int 
     return at ^ ((at >> 7 & (uint64_t)(w - 1)) << 4);
 }
 
-static double
-read_number(FloatType t, const uint8_t *p)
+/* n numbers that lie side by side. */
+static void
+read_numbers(FloatType t, const uint8_t *p, int n, double *to)
 {
-    uint32_t bits = 0;
-    uint16_t half;
-    if (t == FMT_F16) {
-        memcpy(&half, p, sizeof half);
-        return f16_of_bits(half);
+    uint16_t half[CHUNK / 2];
+    size_t size = (size_t)fmt_bits(t) / 8;
+    for (int e = 0; e < n && t != FMT_F16; e++) {
+        uint32_t bits = 0;
+        memcpy(&bits, p + (size_t)e * size, size);
+        to[e] = mma_number(t, bits);
     }
-    memcpy(&bits, p, (size_t)fmt_bits(t) / 8);
-    return mma_number(t, bits);
+    if (t == FMT_F16)
+        memcpy(half, p, (size_t)n * size);
+    NO_HAZARD for (int e = 0; e < n && t == FMT_F16; e++) to[e] = f16_of_bits(half[e]);
 }
 
 /* A chunk of shared memory, all of which has been written. */
@@ -150,8 +153,10 @@ read_matrix(Lanes *w, const Ins *i, const Form *f, FloatType type, uint64_t bits
                                                         k);
             const uint8_t *p = async_bytes(w, i, at);
             double *to = out + mn * by_mn + k * by_k;
-            for (int e = 0; e < t; e++, to += is_mn_major ? by_mn : by_k)
-                *to = read_number(type, p + e * f->elem);
+            double x[CHUNK];
+            read_numbers(type, p, t, x);
+            for (int e = 0; e < t; e++)
+                to[e * (is_mn_major ? by_mn : by_k)] = x[e];
             if (++lane == LANES) {
                 lanes_access(w, i, (uint32_t)FULL, SPACE_SHARED, address, CHUNK, false);
                 lane = 0;
@@ -168,27 +173,14 @@ static void
 read_registers(const Form *f, const uint64_t (*regs)[LANES], double (*out)[MAX_K])
 {
     int each = 4 / f->elem;
+    double x[LANES];
     for (int r = 0; r < A_REGS; r++)
-        for (int l = 0; l < LANES; l++)
-            for (int e = 0; e < each; e++) {
-                uint32_t word = (uint32_t)regs[r][l];
-                uint8_t b[4];
-                memcpy(b, &word, sizeof b);
-                out[l / 4 + 8 * (r & 1)][l % 4 * each + e + f->k / 2 * (r >> 1)] =
-                    read_number(f->a, b + e * f->elem);
-            }
-}
-
-/* A row of the product. Columns are side by side, so that their sums are vectors; each is in the
- * order of k. */
-static void
-sum_row(const Form *f, const double *a, double (*b)[MAX_N], double *sum)
-{
-    memset(sum, 0, (size_t)f->n * sizeof *sum);
-    for (int k = 0; k < f->k; k++)
-        for (int j = 0; j < f->n; j += 8)
-            for (int e = 0; e < 8; e++)
-                sum[j + e] += a[k] * b[k][j + e];
+        for (int e = 0; e < each; e++) {
+            double *to = &out[8 * (r & 1)][e + f->k / 2 * (r >> 1)];
+            mma_numbers(f->a, regs[r], e * 8 * f->elem, x);
+            for (int l = 0; l < LANES; l++)
+                to[l / 4 * MAX_K + l % 4 * each] = x[l];
+        }
 }
 
 static void
@@ -203,23 +195,24 @@ multiply(Lanes *w, const struct OpenMma *p)
     else
         read_matrix(w, i, f, f->a, p->a, f->trans_a, rows, ROWS, *a, MAX_K, 1);
     read_matrix(w, i, f, f->b, p->b, f->trans_b, 0, f->n, *b, 1, MAX_N);
-    for (int row = 0; row < ROWS; row++)
-        sum_row(f, a[row], b, sum[row]);
+    mma_sums(*a, MAX_K, *b, MAX_N, *sum, MAX_N, ROWS, f->n, f->k);
     double sign = f->neg_a == f->neg_b ? 1 : -1;
     int bits = fmt_bits(f->d), each = 32 / bits;
     for (int r = 0; r < i->n_out; r++) {
         uint64_t d[LANES], sums[LANES] = {0};
+        double x[LANES];
         lanes_get(w, i->out[r], d);
-        for (int l = 0; l < LANES; l++)
-            for (int at = r * each; at < (r + 1) * each; at++) {
-                int shift = at % each * bits;
-                double x =
-                    sign *
-                    sum[l / 4 + 8 * (at >> 1 & 1)][at / 4 * 8 + l % 4 * 2 + (at & 1)];
-                if (p->adds)
-                    x += mma_number(f->d, d[l] >> shift);
-                sums[l] |= mma_result(f->d, f->satfinite, x) << shift;
+        for (int at = r * each; at < (r + 1) * each; at++) {
+            int shift = at % each * bits;
+            const double *from = &sum[8 * (at >> 1 & 1)][at / 4 * 8 + (at & 1)];
+            if (p->adds)
+                mma_numbers(f->d, d, shift, x);
+            for (int l = 0; l < LANES; l++) {
+                double y = sign * from[l / 4 * MAX_N + l % 4 * 2];
+                x[l] = p->adds ? y + x[l] : y;
             }
+            mma_results(f->d, f->satfinite, x, shift, sums);
+        }
         lanes_put(w, i->out[r], (uint32_t)FULL, sums);
     }
 }
