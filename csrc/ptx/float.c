@@ -162,19 +162,25 @@ mixed(Lanes *w, const Ins *i, uint32_t m)
 
 /* ---- min and max ----------------------------------------------------------------- */
 
-#define MINMAX(name, T, is_max, nan)                                                   \
+/* Numbers are in the order of their bits, but for the sign: -0 is less than 0. Without a branch, so
+ * that lanes are vectors. */
+#define MINMAX(name, T, I, bits_of, is_max, nan)                                       \
     static inline T name##_one(T x, T y)                                               \
     {                                                                                  \
-        if (x != x || y != y)                                                          \
-            return x != x && y != y ? nan : x != x ? y : x;                            \
-        bool less = x < y || (x == y && signbit(x) && !signbit(y));                    \
-        return less != is_max ? x : y;                                                 \
+        const I rest = (I)(UINT64_MAX >> (65 - 8 * sizeof(I))); /* but the sign */     \
+        I a = (I)bits_of(x), b = (I)bits_of(y);                                        \
+        a ^= a < 0 ? rest : 0;                                                         \
+        b ^= b < 0 ? rest : 0;                                                         \
+        T r = (a < b) != is_max ? x : y;                                               \
+        r = y != y ? x : r;                                                            \
+        r = x != x ? y : r;                                                            \
+        return r != r ? nan : r;                                                       \
     }                                                                                  \
     BINARY(name, T, T, name##_one(x, y))
-MINMAX(min_f32, float, false, __builtin_nanf("0x3fffff"))
-MINMAX(max_f32, float, true, __builtin_nanf("0x3fffff"))
-MINMAX(min_f64, double, false, (double)NAN)
-MINMAX(max_f64, double, true, (double)NAN)
+MINMAX(min_f32, float, int32_t, bits_of_f32, false, __builtin_nanf("0x3fffff"))
+MINMAX(max_f32, float, int32_t, bits_of_f32, true, __builtin_nanf("0x3fffff"))
+MINMAX(min_f64, double, int64_t, bits_of_f64, false, (double)NAN)
+MINMAX(max_f64, double, int64_t, bits_of_f64, true, (double)NAN)
 
 enum { MM_NAN = 4, MM_XORSIGN = 8 };
 

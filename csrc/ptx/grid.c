@@ -57,6 +57,13 @@ special_value(const Warp *w, int which, int lane)
     }
 }
 
+static bool
+is_of_lane(int which)
+{
+    return (which >= S_TID_X && which <= S_TID_Z) || which == S_LANEID ||
+           (which >= S_LANEMASK_EQ && which <= S_LANEMASK_GT);
+}
+
 static uint32_t
 extern_shared_at(const Module *m)
 {
@@ -101,8 +108,7 @@ warp_new(Warp *w, const Func *f, Cta *c, int id)
         no_memory(c->cluster->launch);
     if (wgmma_is_asked(f) && !(w->touched = calloc(f->n_regs + 1u, sizeof *w->touched)))
         no_memory(c->cluster->launch);
-    for (uint32_t k = 0; k < PARTS; k++)
-        w->lanes.has[k] = w->lanes.undef + (k + 1) * (f->n_regs + 1u);
+    w->lanes.has = (uint32_t (*)[PARTS])(w->lanes.undef + f->n_regs + 1u);
     for (int k = 0; k < f->n_consts; k++) {
         uint64_t v[LANES];
         for (int l = 0; l < LANES; l++)
@@ -137,12 +143,13 @@ warp_reset(Warp *w, int n_threads)
     memset(w->committed, 0, sizeof w->committed);
     memset(w->depth, 0, sizeof w->depth);
     memset(w->lanes.undef, 0xff, (f->n_regs + 1) * sizeof *w->lanes.undef);
-    memset(w->lanes.has[0], 0, PARTS * (f->n_regs + 1u) * sizeof *w->lanes.undef);
+    memset(w->lanes.has, 0, (f->n_regs + 1u) * sizeof *w->lanes.has);
     w->lanes.undef[0] = 0;
     for (int k = 0; k < f->n_specials; k++) {
         uint64_t v[LANES];
+        int which = f->specials[k].which;
         for (int l = 0; l < LANES; l++)
-            v[l] = special_value(w, f->specials[k].which, l);
+            v[l] = l && !is_of_lane(which) ? v[0] : special_value(w, which, l);
         lanes_put(&w->lanes, f->specials[k].reg, (uint32_t)FULL, v);
     }
 }

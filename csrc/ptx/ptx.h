@@ -403,11 +403,11 @@ enum { PARTS = 8 };
 
 struct Lanes {
     uint8_t *file;
-    uint32_t *undef;      /* lanes, by register */
-    uint32_t *has[PARTS]; /* of those: whose k-th part is defined, low first */
-    uint32_t carry;       /* CC.CF */
-    uint32_t alive;       /* lanes that have not left: who may be waited for */
-    uint8_t how;          /* the owner is asked for bytes: HOW_* */
+    uint32_t *undef;        /* lanes, by register */
+    uint32_t (*has)[PARTS]; /* of those: whose k-th part is defined, low first */
+    uint32_t carry;         /* CC.CF */
+    uint32_t alive;         /* lanes that have not left: who may be waited for */
+    uint8_t how;            /* the owner is asked for bytes: HOW_* */
     const Owner *owner;
 };
 
@@ -442,10 +442,21 @@ void lanes_access(const Lanes *w, const Ins *i, uint32_t m, Space space,
                   const uint64_t address[LANES], int bytes, bool is_store);
 uint8_t *lanes_states(Lanes *w, Space space, uint64_t address);
 /* Where part k of a register is undefined. */
-uint32_t lanes_lacks(const Lanes *w, Reg r, int k);
+static inline uint32_t
+lanes_lacks(const Lanes *w, Reg r, int k)
+{
+    return w->undef[r.id] & ~w->has[r.id][k];
+}
 /* The lanes in m of a register are undefined where a part is. */
 void lanes_set_lacks(Lanes *w, Reg r, uint32_t m, const uint32_t lacks[PARTS]);
-void lanes_set_undef(Lanes *w, Reg r, uint32_t m, uint32_t undef); /* wholly */
+/* The same wholly; nobody asks what a defined one has. */
+static inline void
+lanes_set_undef(Lanes *w, Reg r, uint32_t m, uint32_t undef)
+{
+    w->undef[r.id] = (w->undef[r.id] & ~m) | (undef & m);
+    for (int k = 0; k < PARTS && undef & m; k++)
+        w->has[r.id][k] &= ~(undef & m);
+}
 /* A bit for each byte of a lane of which something is undefined. */
 uint32_t lanes_undef_bytes(const Lanes *w, Reg r, int lane);
 void lanes_set_undef_bytes(Lanes *w, Reg r, uint32_t m, const uint8_t bytes[LANES]);

@@ -106,12 +106,6 @@ lanes_apart(Lanes *w, const Ins *i, int lane, uint32_t missing)
     lanes_fault(w, i, lane, "lanes %#x are elsewhere: the warp has diverged", missing);
 }
 
-uint32_t
-lanes_lacks(const Lanes *w, Reg r, int k)
-{
-    return w->undef[r.id] & ~w->has[k][r.id];
-}
-
 void
 lanes_set_lacks(Lanes *w, Reg r, uint32_t m, const uint32_t lacks[PARTS])
 {
@@ -120,16 +114,7 @@ lanes_set_lacks(Lanes *w, Reg r, uint32_t m, const uint32_t lacks[PARTS])
         undef |= lacks[k];
     w->undef[r.id] = (w->undef[r.id] & ~m) | (undef & m);
     for (int k = 0; k < PARTS; k++)
-        w->has[k][r.id] = (w->has[k][r.id] & ~m) | (m & ~lacks[k]);
-}
-
-void
-lanes_set_undef(Lanes *w, Reg r, uint32_t m, uint32_t undef)
-{
-    w->undef[r.id] = (w->undef[r.id] & ~m) | (undef & m);
-    for (int k = 0; k < PARTS && undef & m;
-         k++) /* nobody asks what a defined one has */
-        w->has[k][r.id] &= ~(undef & m);
+        w->has[r.id][k] = (w->has[r.id][k] & ~m) | (m & ~lacks[k]);
 }
 
 /* A bit for each byte that part q has bits of. */

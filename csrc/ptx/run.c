@@ -240,8 +240,7 @@ ptx_asm_run(const PtxAsm *a, PtxRun *r, char err[PTX_ERROR])
               .stop = &stop};
     x.n_left = r->most ? r->most : most_instructions;
     x.lanes.undef = (uint32_t *)(void *)(at + 2 * file);
-    for (uint32_t k = 0; k < PARTS; k++)
-        x.lanes.has[k] = x.lanes.undef + (k + 1) * (f->n_regs + 1);
+    x.lanes.has = (uint32_t (*)[PARTS])(x.lanes.undef + f->n_regs + 1);
     memset(x.lanes.undef, 0, masks);
     if (f->n_specials) {
         Lanes lanes = {.file = at + file};

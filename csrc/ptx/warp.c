@@ -16,11 +16,12 @@ by_group(Lanes *w, const Ins *i, uint32_t m, Run *body)
 {
     uint64_t members[LANES];
     lanes_get(w, i->in[i->members - 1], members);
+    bool is_one = !memcmp(members, members + 1, sizeof members - sizeof *members);
     for (uint32_t left = m, group; left; left &= ~group) {
         int first = __builtin_ctz(left);
         uint32_t want = (uint32_t)members[first];
-        group = 0;
-        for (int l = first; l < LANES; l++)
+        group = is_one ? left : 0;
+        for (int l = first; l < LANES && !is_one; l++)
             group |= (uint32_t)(left >> l & 1 && (uint32_t)members[l] == want) << l;
         if (group & ~want)
             lanes_fault(w, i, __builtin_ctz(group & ~want),
@@ -65,35 +66,39 @@ dec_op_of_members(Dec *d, int op, Run *run)
 enum { SHFL_UP, SHFL_DOWN, SHFL_BFLY, SHFL_IDX };
 static const char *const shfl_words[] = {"up", "down", "bfly", "idx", NULL};
 
+/* Which lane each asks, and whether there is such a one; else it asks itself. */
+#define EACH_ASKS(expr, is_there)                                                      \
+    for (int l = 0; l < LANES; l++) {                                                  \
+        int by = b[l] & 31, clamp = c[l] & 31, seg = c[l] >> 8 & 31;                   \
+        int most = (l & seg) | (clamp & ~seg), at = (expr);                            \
+        p[l] = (is_there);                                                             \
+        from[l] = (is_there) ? at : l;                                                 \
+    }
+
 static void
 shfl_group(Lanes *w, const Ins *i, uint32_t m)
 {
-    uint64_t b[LANES], c[LANES], p[LANES];
-    uint32_t a[LANES], *d = LANE(uint32_t, w, i->d), lacks[PARTS] = {0};
+    uint64_t p[LANES];
+    int32_t from[LANES];
+    uint32_t a[LANES], b[LANES], c[LANES], *d = LANE(uint32_t, w, i->d);
     memcpy(a, LANE(uint32_t, w, i->a), sizeof a);
-    lanes_get(w, i->in[1], b);
-    lanes_get(w, i->in[2], c);
-    uint32_t of[PARTS], open = w->undef[i->in[1].id] | w->undef[i->in[2].id];
-    for (int q = 0; q < PARTS; q++)
-        of[q] = lanes_lacks(w, i->in[0], q) | ~m;
-    for (int l = 0; l < LANES; l++) {
-        int by = b[l] & 31, clamp = c[l] & 31, seg = c[l] >> 8 & 31, from;
-        int most = (l & seg) | (clamp & ~seg), least = l & seg;
-        bool is_in;
-        switch (i->op) {
-        case SHFL_UP: from = l - by, is_in = from >= most; break;
-        case SHFL_DOWN: from = l + by, is_in = from <= most; break;
-        case SHFL_BFLY: from = l ^ by, is_in = from <= most; break;
-        default: from = least | (by & ~seg), is_in = from <= most;
-        }
-        from = is_in ? from : l;
-        p[l] = is_in;
-        if (!(m >> l & 1))
-            continue;
-        d[l] = a[from];
-        for (int q = 0; q < PARTS; q++)
-            lacks[q] |= ((of[q] >> from | open >> l) & 1) << l;
+    memcpy(b, LANE(uint32_t, w, i->b), sizeof b);
+    memcpy(c, LANE(uint32_t, w, i->c), sizeof c);
+    uint32_t open = w->undef[i->in[1].id] | w->undef[i->in[2].id];
+    switch (i->op) {
+    case SHFL_UP: EACH_ASKS(l - by, at >= most) break;
+    case SHFL_DOWN: EACH_ASKS(l + by, at <= most) break;
+    case SHFL_BFLY: EACH_ASKS(l ^ by, at <= most) break;
+    default: EACH_ASKS((l & seg) | (by & ~seg), at <= most)
     }
+    uint32_t lacks[PARTS] = {0}, any = w->undef[i->in[0].id] | open | ~m;
+    for (int q = 0; q < PARTS && any; q++) {
+        uint32_t of = lanes_lacks(w, i->in[0], q) | ~m;
+        for (int l = 0; l < LANES; l++)
+            lacks[q] |= ((of >> from[l] | open >> l) & 1) << l;
+    }
+    for (int l = 0; l < LANES; l++)
+        d[l] = m >> l & 1 ? a[from[l]] : d[l];
     lanes_set_lacks(w, i->out[0], m, lacks);
     if (i->n_out > 1) {
         lanes_put(w, i->out[1], m, p);
