@@ -238,6 +238,8 @@ uint64_t next_random(Cluster *k); /* of its order, which the launch's seed began
 /* The bytes behind an address of a lane, checked: aligned, within its space. */
 uint8_t *warp_bytes(Lanes *w, const Ins *i, int lane, Space space, uint64_t address,
                     uint32_t n, bool is_store);
+uint8_t *warp_row(Lanes *w, const Ins *i, int lane, int n_lanes, Space space,
+                  uint64_t address, uint32_t n, bool is_store);
 /* Global memory; a fault where it may not be. */
 void warp_want(Warp *w, const Ins *i, int lane, const uint8_t *p, uint32_t n,
                bool is_store);
@@ -280,6 +282,12 @@ void races_shared(Warp *w, const Ins *i, int lane, const Cta *c, uint32_t at,
                   uint32_t n, bool is_store);
 void races_global(Warp *w, const Ins *i, int lane, struct GlobalCells *cells,
                   uint64_t address, uint32_t n, bool is_store);
+/* The same of lanes side by side, n bytes each; false: some meet others, and nothing is told. */
+bool races_shared_row(Warp *w, const Ins *i, int lane, int n_lanes, const Cta *c,
+                      uint32_t at, uint32_t n, bool is_store);
+bool races_global_row(Warp *w, const Ins *i, int lane, int n_lanes,
+                      struct GlobalCells *cells, uint64_t address, uint32_t n,
+                      bool is_store);
 /* The async proxy's, until whoever waits for `agent` has waited: an mbarrier (where it is), the
  * groups of a thread's bulk copies (its counter), the products of a warpgroup (its first warp). */
 void races_async(Warp *w, const Ins *i, int lane, const Cta *c, uint32_t at, uint32_t n,

@@ -152,6 +152,7 @@ own_goes_on(Lanes *lanes, const Ins *i)
 
 const Owner warp_owner = {
     .bytes = warp_bytes,
+    .row = warp_row,
     .states = warp_states,
     .access = own_access,
     .clock = own_clock,

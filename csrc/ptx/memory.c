@@ -73,6 +73,29 @@ number_at(const uint8_t *p, int bytes)
     }
 }
 
+/* Those of lane l, and of how many lanes from there on: more than one where they lie side by side. A row
+ * that has been refused is not asked for again before *singly. */
+static uint8_t *
+bytes_from(Lanes *w, const Ins *i, uint32_t m, int l, const uint64_t address[LANES],
+           bool is_store, int *singly, int *n_lanes)
+{
+    uint32_t n = (uint32_t)i->n * i->bytes;
+    int end = l + 1;
+    while (w->owner->row && l >= *singly && end < LANES && m >> end & 1 &&
+           address[end] == address[end - 1] + n)
+        end++;
+    *n_lanes = end - l;
+    if (end > l + 1) {
+        uint8_t *row = w->owner->row(w, i, l, end - l, (Space)i->space, address[l], n,
+                                     is_store);
+        if (row)
+            return row;
+        *singly = end;
+        *n_lanes = 1;
+    }
+    return w->owner->bytes(w, i, l, (Space)i->space, address[l], n, is_store);
+}
+
 /* A bit for each undefined byte of element k. */
 static uint8_t
 undef_at(const Ins *i, const uint8_t *state, int k)
@@ -84,10 +107,36 @@ undef_at(const Ins *i, const uint8_t *state, int k)
                           : 0); /* the sign, in a register that is wider */
 }
 
+/* Element k of each lane to a register that is as wide. */
+#define TAKE(T)                                                                        \
+    {                                                                                  \
+        T *to = LANE(T, w, r.at);                                                      \
+        EACH_LANE(m, memcpy(&to[l], p[l] + k * sizeof(T), sizeof(T)))                  \
+        break;                                                                         \
+    }
+
+static void
+take(Lanes *w, const Ins *i, uint32_t m, int k, const uint8_t *const p[LANES])
+{
+    Reg r = i->out[k];
+    uint64_t v[LANES];
+    switch (r.bytes == i->bytes ? i->bytes : 0) {
+    case 1: TAKE(uint8_t)
+    case 2: TAKE(uint16_t)
+    case 4: TAKE(uint32_t)
+    case 8: TAKE(uint64_t)
+    default:
+        EACH_LANE_OF(l, m)
+            v[l] = extended((Type)i->type, number_at(p[l] + k * i->bytes, i->bytes));
+        lanes_put(w, r, m, v);
+    }
+}
+
 static void
 load(Lanes *w, const Ins *i, uint32_t m)
 {
-    uint64_t address[LANES], v[8][LANES];
+    uint64_t address[LANES];
+    const uint8_t *p[LANES];
     uint8_t undef[8][LANES]; /* bytes */
     uint32_t open = 0;       /* lanes with such */
     uint32_t n_bytes = (uint32_t)i->n * i->bytes;
@@ -95,15 +144,17 @@ load(Lanes *w, const Ins *i, uint32_t m)
     order(i);
     lanes_addresses(w, i, m, address);
     lanes_access(w, i, m, (Space)i->space, address, (int)n_bytes, false);
-    EACH_LANE_OF(l, m) {
-        w->how = i->is_strong ? HOW_STRONG : HOW_PLAIN;
-        const uint8_t *p = w->owner->bytes(w, i, l, (Space)i->space, address[l],
-                                           n_bytes, false);
-        w->how = HOW_PLAIN;
-        const uint8_t *s = is_plain ? NULL
-                                    : lanes_states(w, (Space)i->space, address[l]);
-        for (int k = 0; k < i->n; k++)
-            v[k][l] = extended((Type)i->type, number_at(p + k * i->bytes, i->bytes));
+    w->how = i->is_strong ? HOW_STRONG : HOW_PLAIN;
+    for (int l = 0, n = 1, singly = 0; l < LANES; l += n) {
+        n = 1;
+        if (!(m >> l & 1))
+            continue;
+        p[l] = bytes_from(w, i, m, l, address, false, &singly, &n);
+        for (int k = 1; k < n; k++)
+            p[l + k] = p[l] + (uint32_t)k * n_bytes;
+        const uint8_t *s = is_plain || n > 1
+                               ? NULL
+                               : lanes_states(w, (Space)i->space, address[l]);
         if (!s || is_defined(s, n_bytes))
             continue;
         if (!open)
@@ -112,14 +163,15 @@ load(Lanes *w, const Ins *i, uint32_t m)
         for (int k = 0; k < i->n; k++)
             undef[k][l] = undef_at(i, s, k);
     }
-    order(i);
+    w->how = HOW_PLAIN;
     for (int k = 0; k < i->n; k++) {
-        lanes_put(w, i->out[k], m, v[k]);
+        take(w, i, m, k, p);
         if (open)
             lanes_set_undef_bytes(w, i->out[k], m, undef[k]);
         else
             lanes_set_undef(w, i->out[k], m, 0);
     }
+    order(i);
 }
 
 /* The elements' states, of registers that are not wholly defined. */
@@ -162,21 +214,24 @@ store(Lanes *w, const Ins *i, uint32_t m)
         lanes_get(w, i->in[1 + k], v[k]);
         open |= w->undef[i->in[1 + k].id];
     }
-    EACH_LANE_OF(l, m) {
-        w->how = i->is_strong ? HOW_STRONG : HOW_PLAIN;
-        uint8_t *p = w->owner->bytes(w, i, l, (Space)i->space, address[l], n_bytes,
-                                     true);
-        w->how = HOW_PLAIN;
-        uint8_t *s = i->space == SPACE_GLOBAL
-                         ? NULL
-                         : lanes_states(w, (Space)i->space, address[l]);
-        for (int k = 0; k < i->n; k++)
-            put_number(p + k * i->bytes, i->bytes, v[k][l]);
-        if (s)
-            memset(s, BYTE_DEFINED, n_bytes);
-        if (open >> l & 1)
-            store_undef(w, i, l, address[l], s);
+    w->how = i->is_strong ? HOW_STRONG : HOW_PLAIN;
+    for (int l = 0, n = 1, singly = 0; l < LANES; l += n) {
+        n = 1;
+        if (!(m >> l & 1))
+            continue;
+        uint8_t *p = bytes_from(w, i, m, l, address, true, &singly, &n);
+        for (int e = l; e < l + n; e++, p += n_bytes) {
+            bool is_plain = i->space == SPACE_GLOBAL || (n > 1 && !(open >> e & 1));
+            uint8_t *s = is_plain ? NULL : lanes_states(w, (Space)i->space, address[e]);
+            for (int k = 0; k < i->n; k++)
+                put_number(p + k * i->bytes, i->bytes, v[k][e]);
+            if (s)
+                memset(s, BYTE_DEFINED, n_bytes);
+            if (open >> e & 1)
+                store_undef(w, i, e, address[e], s);
+        }
     }
+    w->how = HOW_PLAIN;
     order(i);
 }
 

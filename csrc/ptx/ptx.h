@@ -333,6 +333,10 @@ typedef struct Owner {
      * come back where they are not. */
     uint8_t *(*bytes)(Lanes *w, const Ins *i, int lane, Space space, uint64_t address,
                       uint32_t n, bool is_store);
+    /* The same for n_lanes lanes whose bytes lie side by side, n each, which are defined where they
+     * are read; NULL: each is to be asked for by itself. May be absent. */
+    uint8_t *(*row)(Lanes *w, const Ins *i, int lane, int n_lanes, Space space,
+                    uint64_t address, uint32_t n, bool is_store);
     /* A state for each of these bytes, BYTE_*; NULL: all are defined. May be absent. */
     uint8_t *(*states)(Lanes *w, Space space, uint64_t address);
     /* Called before every access of the lanes in m. May be absent. */

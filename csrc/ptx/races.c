@@ -647,6 +647,16 @@ is_read_for_product(const Cluster *c, int thread, const SharedCell *y, int k)
     return false;
 }
 
+/* Is all that a cell knows in order with an access of a thread? */
+static inline bool
+has_known(const Order *o, int thread, const SharedCell *y, bool writes)
+{
+    bool knows_all = knows(o, thread, y->w_thread, y->w_time);
+    for (int k = 0; k < READERS && writes; k++)
+        knows_all &= knows(o, thread, y->r_thread[k], y->r_time[k]);
+    return knows_all;
+}
+
 static void
 note_read(const Warp *w, SharedCell *y, int thread, int actor, uint32_t ins)
 {
@@ -661,17 +671,28 @@ note_read(const Warp *w, SharedCell *y, int thread, int actor, uint32_t ins)
     y->r_ins[k] = ins;
 }
 
-/* Cells of half the size: an access was smaller. */
 static void
-halve(const Cluster *k, struct SharedCells *s)
+note_write(const Order *o, SharedCell *y, int actor, uint32_t ins, bool is_atomic)
 {
-    size_t n = (size_t)(s->n >> s->log2) + 1;
-    SharedCell *half = room(k, 2 * n, sizeof *half);
-    for (size_t i = 0; i < n; i++)
-        half[2 * i] = half[2 * i + 1] = s->cell[i];
-    free(s->cell);
-    s->cell = half;
-    s->log2--;
+    y->w_thread = (uint16_t)actor;
+    y->w_time = o->own[actor];
+    y->w_ins = ins;
+    y->is_atomic = is_atomic;
+}
+
+/* Cells of half the size, as long as they are larger than an access. */
+static void
+halve(const Cluster *k, struct SharedCells *s, uint32_t access)
+{
+    while (access & ((1u << s->log2) - 1)) {
+        size_t n = (size_t)(s->n >> s->log2) + 1;
+        SharedCell *half = room(k, 2 * n, sizeof *half);
+        for (size_t i = 0; i < n; i++)
+            half[2 * i] = half[2 * i + 1] = s->cell[i];
+        free(s->cell);
+        s->cell = half;
+        s->log2--;
+    }
 }
 
 static void
@@ -691,10 +712,7 @@ shared_cell(const Meeting *m, const Order *o, int thread, SharedCell *y,
         if (!knows(o, thread, y->r_thread[k], y->r_time[k]) &&
             !is_read_for_product(m->w->cta->cluster, thread, y, k))
             tell(with(m, y->r_thread[k], 0, y->r_ins[k], false));
-    y->w_thread = (uint16_t)m->actor;
-    y->w_time = o->own[m->actor];
-    y->w_ins = number_of(m->w, m->i);
-    y->is_atomic = is_atomic;
+    note_write(o, y, m->actor, number_of(m->w, m->i), is_atomic);
 }
 
 static void
@@ -702,8 +720,7 @@ shared_cells(const Meeting *m, const Cta *c, uint32_t at)
 {
     struct SharedCells *s = c->cells;
     races_settle(warp_launch(m->w));
-    while ((at | m->bytes) & ((1u << s->log2) - 1))
-        halve(m->w->cta->cluster, s);
+    halve(m->w->cta->cluster, s, at | m->bytes);
     const Order *o = order_of(m->w);
     int thread = thread_of(m->w, m->lane);
     for (uint32_t k = at >> s->log2; k < (at + m->bytes) >> s->log2; k++)
@@ -739,7 +756,8 @@ races_shared(Warp *w, const Ins *i, int lane, const Cta *c, uint32_t at, uint32_
              bool is_store)
 {
     Order *o = order_of(w);
-    if (!o)
+    if (!o || (w->lanes.how == HOW_PLAIN &&
+               races_shared_row(w, i, lane, 1, c, at, n, is_store)))
         return;
     races_settle(warp_launch(w));
     if (w->lanes.how == HOW_STRONG && w->f->mod->has_author) {
@@ -753,6 +771,28 @@ races_shared(Warp *w, const Ins *i, int lane, const Cta *c, uint32_t at, uint32_
                             .bytes = n,
                             .writes = is_store},
                  c, at);
+}
+
+bool
+races_shared_row(Warp *w, const Ins *i, int lane, int n_lanes, const Cta *c,
+                 uint32_t at, uint32_t n, bool is_store)
+{
+    const Order *o = order_of(w);
+    struct SharedCells *s = c->cells;
+    int thread = thread_of(w, lane);
+    races_settle(warp_launch(w));
+    halve(w->cta->cluster, s, at | n);
+    SharedCell *y = &s->cell[at >> s->log2];
+    for (int end = thread + n_lanes; thread < end; thread++)
+        for (uint32_t k = 0; k < n >> s->log2; k++, y++) {
+            if (!has_known(o, thread, y, is_store))
+                return false;
+            if (is_store)
+                note_write(o, y, thread, number_of(w, i), false);
+            else
+                note_read(w, y, thread, thread, number_of(w, i));
+        }
+    return true;
 }
 
 /* ---- global memory --------------------------------------------------------------------- */
@@ -784,19 +824,29 @@ global_cells_free(struct GlobalCells *c)
 }
 
 static void
-halve_global(const Cluster *k, struct GlobalCells *c)
+halve_global(const Cluster *k, struct GlobalCells *c, uint64_t access)
 {
-    size_t n = (size_t)1 << (PAGE - c->log2);
-    for (uint64_t p = 0; p < c->n_pages; p++) {
-        if (!c->page[p])
-            continue;
-        GlobalCell *half = room(k, 2 * n, sizeof *half);
-        for (size_t i = 0; i < n; i++)
-            half[2 * i] = half[2 * i + 1] = c->page[p][i];
-        free(c->page[p]);
-        c->page[p] = half;
+    for (; access & ((1u << c->log2) - 1); c->log2--) {
+        size_t n = (size_t)1 << (PAGE - c->log2);
+        for (uint64_t p = 0; p < c->n_pages; p++) {
+            if (!c->page[p])
+                continue;
+            GlobalCell *half = room(k, 2 * n, sizeof *half);
+            for (size_t i = 0; i < n; i++)
+                half[2 * i] = half[2 * i + 1] = c->page[p][i];
+            free(c->page[p]);
+            c->page[p] = half;
+        }
     }
-    c->log2--;
+}
+
+static GlobalCell *
+global_cell_at(const Cluster *k, struct GlobalCells *c, uint64_t at)
+{
+    GlobalCell **page = &c->page[at >> PAGE];
+    if (!*page)
+        *page = room(k, (size_t)1 << (PAGE - c->log2), sizeof **page);
+    return &(*page)[(at & ((1 << PAGE) - 1)) >> c->log2];
 }
 
 static bool
@@ -807,37 +857,83 @@ is_news(const Warp *w, uint32_t program, uint32_t tick)
            !has_program(k->launch, &k->order->knows, program, tick);
 }
 
-static void
-global_cell(const Meeting *m, const Order *o, int thread, GlobalCell *y)
+/* Has another written there, and nothing orders that before an access? */
+static bool
+is_new_write(const Warp *w, const Order *o, int thread, const GlobalCell *y,
+             bool writes)
 {
-    const Warp *w = m->w;
+    return is_news(w, y->w_program, y->w_tick) ||
+           (writes && y->w_program == w->cta->cluster->index + 1 &&
+            !knows(o, thread, y->w_thread, y->w_time));
+}
+
+/* A reader that nothing orders; READERS: none. */
+static int
+new_reader(const Warp *w, const GlobalCell *y)
+{
+    int k = 0;
+    while (k < READERS && !is_news(w, y->r_program[k], y->r_tick[k]))
+        k++;
+    return k;
+}
+
+static void
+note_global(const Warp *w, const Order *o, int thread, const Ins *i, GlobalCell *y,
+            bool writes)
+{
     uint32_t self = w->cta->cluster->index + 1, tick = warp_launch(w)->posts->tick;
     bool is_atomic = w->lanes.how != HOW_PLAIN;
-    bool is_new = is_news(w, y->w_program, y->w_tick) ||
-                  (m->writes && y->w_program == self &&
-                   !knows(o, thread, y->w_thread, y->w_time));
-    if (is_new && !(is_atomic && y->is_atomic))
-        meet(with(m, 0, y->w_program, y->w_ins, true),
-             (const uint8_t *)(uintptr_t)m->address,
-             m->writes && !is_atomic && !y->is_atomic);
-    if (!m->writes) {
+    if (!writes) {
         if (is_atomic || y->r_program[0] == self)
             return;
         int k = is_news(w, y->r_program[0], y->r_tick[0]);
         y->r_program[k] = self;
         y->r_tick[k] = tick;
-        y->r_ins[k] = number_of(w, m->i);
+        y->r_ins[k] = number_of(w, i);
         return;
     }
-    for (int k = 0; k < READERS; k++)
-        if (is_news(w, y->r_program[k], y->r_tick[k]))
-            tell(with(m, 0, y->r_program[k], y->r_ins[k], false));
     y->w_program = self;
     y->w_tick = tick;
     y->w_thread = (uint16_t)thread;
     y->w_time = o->own[thread];
-    y->w_ins = number_of(w, m->i);
+    y->w_ins = number_of(w, i);
     y->is_atomic = is_atomic;
+}
+
+static void
+global_cell(const Meeting *m, const Order *o, int thread, GlobalCell *y)
+{
+    const Warp *w = m->w;
+    bool is_atomic = w->lanes.how != HOW_PLAIN;
+    if (is_new_write(w, o, thread, y, m->writes) && !(is_atomic && y->is_atomic))
+        meet(with(m, 0, y->w_program, y->w_ins, true),
+             (const uint8_t *)(uintptr_t)m->address,
+             m->writes && !is_atomic && !y->is_atomic);
+    int k = m->writes ? new_reader(w, y) : READERS;
+    if (k < READERS)
+        tell(with(m, 0, y->r_program[k], y->r_ins[k], false));
+    note_global(w, o, thread, m->i, y, m->writes);
+}
+
+bool
+races_global_row(Warp *w, const Ins *i, int lane, int n_lanes, struct GlobalCells *c,
+                 uint64_t address, uint32_t n, bool is_store)
+{
+    const Order *o = order_of(w);
+    const Cluster *k = w->cta->cluster;
+    int thread = thread_of(w, lane);
+    uint64_t at = address - c->start;
+    races_settle(warp_launch(w));
+    halve_global(k, c, address | n);
+    for (int end = thread + n_lanes; thread < end; thread++)
+        for (uint64_t behind = at + n; at < behind; at += 1u << c->log2) {
+            GlobalCell *y = global_cell_at(k, c, at);
+            if (is_new_write(w, o, thread, y, is_store) ||
+                (is_store && new_reader(w, y) < READERS))
+                return false;
+            note_global(w, o, thread, i, y, is_store);
+        }
+    return true;
 }
 
 void
@@ -845,7 +941,8 @@ races_global(Warp *w, const Ins *i, int lane, struct GlobalCells *c, uint64_t ad
              uint32_t n, bool is_store)
 {
     Order *o = order_of(w);
-    if (!o)
+    if (!o || (w->lanes.how == HOW_PLAIN &&
+               races_global_row(w, i, lane, 1, c, address, n, is_store)))
         return;
     races_settle(warp_launch(w));
     if (w->lanes.how == HOW_STRONG) {
@@ -861,16 +958,9 @@ races_global(Warp *w, const Ins *i, int lane, struct GlobalCells *c, uint64_t ad
                         .address = address,
                         .bytes = n,
                         .writes = is_store};
-    while ((address | n) & ((1u << c->log2) - 1))
-        halve_global(w->cta->cluster, c);
-    for (uint64_t at = address - c->start, end = at + n; at < end;
-         at += 1u << c->log2) {
-        GlobalCell **page = &c->page[at >> PAGE];
-        if (!*page)
-            *page = room(w->cta->cluster, (size_t)1 << (PAGE - c->log2), sizeof **page);
-        global_cell(&me, o, thread_of(w, lane),
-                    &(*page)[(at & ((1 << PAGE) - 1)) >> c->log2]);
-    }
+    halve_global(w->cta->cluster, c, address | n);
+    for (uint64_t at = address - c->start, end = at + n; at < end; at += 1u << c->log2)
+        global_cell(&me, o, thread_of(w, lane), global_cell_at(w->cta->cluster, c, at));
 }
 
 /* ---- launches -------------------------------------------------------------------------- */

@@ -181,3 +181,41 @@ warp_bytes(Lanes *lanes, const Ins *i, int lane, Space space, uint64_t address,
         return (uint8_t *)(uintptr_t)(warp_launch(w)->params + address);
     }
 }
+
+/* Nothing is told here: where something may have to be, each lane is asked for by itself. */
+uint8_t *
+warp_row(Lanes *lanes, const Ins *i, int lane, int n_lanes, Space space,
+         uint64_t address, uint32_t n, bool is_store)
+{
+    Warp *w = warp_of(lanes);
+    Launch *l = warp_launch(w);
+    uint32_t all = (uint32_t)n_lanes * n;
+    if (lanes->how != HOW_PLAIN || address & (n - 1))
+        return NULL;
+    if (space == SPACE_GLOBAL) {
+        const EngineRegion *g = region_of(l, address, all);
+        if (!g || (is_store && g->is_read_only) ||
+            (g->cells &&
+             !races_global_row(w, i, lane, n_lanes, g->cells, address, n, is_store)))
+            return NULL;
+        if (is_store || i->is_of_system)
+            l->n_pauses = 0;
+        return (uint8_t *)(uintptr_t)address;
+    }
+    const Cta *c = w->cta;
+    uint64_t at = address - SHARED_BASE;
+    if (space != SPACE_SHARED || at >= c->n_shared || all > c->n_shared - at)
+        return NULL;
+    uint8_t *state = c->state + at;
+    bool is_plain = is_store ? !memchr(state, BYTE_PENDING, all)
+                             : is_defined(state, all);
+    if (!is_plain || (l->is_checked && !races_shared_row(w, i, lane, n_lanes, c,
+                                                         (uint32_t)at, n, is_store)))
+        return NULL;
+    if (is_store) {
+        memset(state, BYTE_DEFINED, all);
+        uint32_t of_row = (uint32_t)((UINT64_C(1) << n_lanes) - 1) << lane;
+        proxy_wrote(w, i, of_row, (uint32_t)at, all);
+    }
+    return c->shared + at;
+}
