@@ -48,6 +48,27 @@ BINARY(copysign_f32, uint32_t, uint32_t, (x & 0x80000000u) | (y & 0x7fffffffu))
 BINARY(copysign_f64, uint64_t, uint64_t,
        (x & UINT64_C(1) << 63) | (y & UINT64_C(0x7fffffffffffffff)))
 
+/* By the processor's instruction, where it has one: fmaf and fma are a call for each lane. */
+#if defined(__x86_64__)
+#define FUSED __attribute__((target("fma,avx2"), flatten))
+#define HAS_FUSED (__builtin_cpu_supports("fma") && __builtin_cpu_supports("avx2"))
+#else
+#define FUSED
+#define HAS_FUSED false
+#endif
+
+FUSED static void
+fused_f32(Lanes *w, const Ins *i, uint32_t m)
+{
+    fma_f32(w, i, m);
+}
+
+FUSED static void
+fused_f64(Lanes *w, const Ins *i, uint32_t m)
+{
+    fma_f64(w, i, m);
+}
+
 /* ---- with flags ------------------------------------------------------------------ */
 
 enum { ADD, SUB, MUL, FMA, DIV, RCP, SQRT, N_OPS };
@@ -363,6 +384,10 @@ dec_arithmetic(Dec *d, int op, int n)
     dec_same(d, t, n);
     i->run = i->bytes || i->flags ? (t == T_F32 ? flagged_f32 : flagged_f64)
                                   : nearest[op][t == T_F64];
+    if (HAS_FUSED && i->run == fma_f32)
+        i->run = fused_f32;
+    if (HAS_FUSED && i->run == fma_f64)
+        i->run = fused_f64;
 }
 
 static void
