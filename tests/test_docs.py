@@ -218,9 +218,11 @@ def slots() -> list[str]:
     text = (ROOT / "csrc/codegen/simt/machine.h").read_text()
     body = re.search(r"typedef struct Machine \{(.*?)\} Machine;", text, re.S)
     assert body
-    plain = re.sub(r"/\*.*?\*/", "", body[1], flags=re.S)
-    found = re.findall(r"\(\*(\w+)\)\(|[*\s](\w+);", plain)
-    return [a or b for a, b in found]
+    plain = re.sub(r"/\*.*?\*/|#define[^\n]*", "", body[1], flags=re.S)
+    rows = (ROOT / "csrc/codegen/simt/machine.def").read_text()
+    return re.findall(r"[*\s](\w+);", plain) + re.findall(
+        r"^(?:SLOT|COUNTED)\(\w+, (\w+),", rows, re.M
+    )
 
 
 def test_the_port_guide_has_each_slot() -> None:

@@ -76,47 +76,14 @@ count(Ll *l, Cost cost, int bytes)
 
 /* ---- the machine that counts ---------------------------------------------------------- */
 
-/* One row a slot: what is counted of it and the bytes of an access, the slot's own type,
- * and how it is passed on. */
-/* clang-format off */
-#define COUNTED(X)                                                                                                  \
-    X(void, barrier,           BARRIER,       0,        (Ll *l, const Loc *loc), (l, loc))                          \
-    X(void, warp_sync,         WARP_SYNC,     0,        (Ll *l, const Loc *loc), (l, loc))                          \
-    X(Lv,   shuffle_xor,       SHUFFLE,       0,        (Ll *l, Lv word, int mask), (l, word, mask))                \
-    X(Lv,   shuffle_idx,       SHUFFLE,       0,        (Ll *l, Lv word, Lv lane), (l, word, lane))                 \
-    X(Lv,   shuffle_up,        SHUFFLE,       0,        (Ll *l, Lv word, int delta), (l, word, delta))              \
-    X(Lv,   ballot,            BALLOT,        0,        (Ll *l, Lv bit), (l, bit))                                  \
-    X(void, cluster_send,      EXCHANGE,      0,                                                                    \
-      (Ll *l, int site, Lv offset, Lv word, Lv rank, Lv pred, const Loc *loc),                                      \
-      (l, site, offset, word, rank, pred, loc))                                                                     \
-    X(Lv,   load,              LOAD,          a->bytes, (Ll *l, const Access *a, Lt type, Lv other), (l, a, type, other)) \
-    X(void, store,             STORE,         a->bytes, (Ll *l, const Access *a, Lv value), (l, a, value))          \
-    X(Lv,   atomic_rmw,        ATOMIC,        a->bytes,                                                             \
-      (Ll *l, const Access *a, Elem e, int rmw, int sem, int scope, Lv value, bool is_used),                        \
-      (l, a, e, rmw, sem, scope, value, is_used))                                                                   \
-    X(Lv,   atomic_cas,        ATOMIC,        a->bytes,                                                             \
-      (Ll *l, const Access *a, Elem e, int sem, int scope, Lv compare, Lv value),                                   \
-      (l, a, e, sem, scope, compare, value))                                                                        \
-    X(void, fence,             FENCE,         0,        (Ll *l, int scope), (l, scope))                             \
-    X(Lv,   shared_load,       SHARED_LOAD,   align,                                                                \
-      (Ll *l, Lv offset, Lt type, int align, const Loc *loc), (l, offset, type, align, loc))                        \
-    X(void, shared_store,      SHARED_STORE,  align,                                                                \
-      (Ll *l, Lv offset, Lv value, int align, Lv pred, const Loc *loc), (l, offset, value, align, pred, loc))       \
-    X(Lv,   shared_atomic_add, SHARED_ATOMIC, 0,                                                                    \
-      (Ll *l, Lv offset, Lv value, Lv pred, const Loc *loc), (l, offset, value, pred, loc))                         \
-    X(void, async_copy,        ASYNC_COPY,    a->bytes, (Ll *l, Lv offset, const Access *a), (l, offset, a))        \
-    X(void, ldmatrix,          LDMATRIX,      0,                                                                    \
-      (Ll *l, Lv offset, int n, bool trans, Lv *out, const Loc *loc), (l, offset, n, trans, out, loc))
-/* clang-format on */
-
-#define X(type, slot, cost, bytes, params, args)                                       \
-    static type count_##slot params                                                    \
+#define SLOT(type, name, params)
+#define COUNTED(type, name, cost, bytes, params, args)                                 \
+    static type count_##name params                                                    \
     {                                                                                  \
         count(l, COST_##cost, bytes);                                                  \
-        return l->machine->slot args;                                                  \
+        return l->machine->name args;                                                  \
     }
-COUNTED(X)
-#undef X
+#include "codegen/simt/machine.def"
 
 static void
 count_mma(Ll *l, MmaKind kind, Lv *d, Lv *a, Lv *b)
@@ -141,9 +108,9 @@ sim_costs_open(Ll *l, Arena *a)
     SimCosts *k = l->costs = NEW(a, SimCosts);
     *k = (SimCosts){.machine = *l->machine, .a = a, .at = -1};
     Machine *m = &k->machine;
-#define X(type, slot, cost, bytes, params, args) m->slot = count_##slot;
-    COUNTED(X)
-#undef X
+#define SLOT(type, name, params)
+#define COUNTED(type, name, cost, bytes, params, args) m->name = count_##name;
+#include "codegen/simt/machine.def"
     m->mma = count_mma;
     m->wgmma = count_wgmma;
     return m;

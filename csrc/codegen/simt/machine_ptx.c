@@ -1,8 +1,8 @@
 /* machine_ptx: the primitives as NVVM intrinsics and inline assembly.
  *
- * Here: the kernel's function, who a thread is, barriers, shuffles, clusters, and the table
- * that puts all together. The rest, by concern: ptx_memory, ptx_atomics, ptx_mma,
- * ptx_message, ptx_math; they write their assembly with ptx_asm.
+ * Here: the kernel's function, who a thread is, barriers, shuffles, clusters. The rest, by
+ * concern: ptx_memory, ptx_atomics, ptx_mma, ptx_message, ptx_math; they write their assembly
+ * with ptx_asm.
  *
  * Asm that orders memory has sideeffect, convergent and ~{memory}. Everything works
  * with LLVM 19 and newer; what a chip lacks is asked before it is built (has_mma,
@@ -63,7 +63,7 @@ count_maps(const Func *f)
     return n;
 }
 
-static void
+void
 ptx_begin(Ll *l, const Func *f, Lv *params)
 {
     int n = f->body->n_args, n_maps = count_maps(f),
@@ -112,7 +112,7 @@ ptx_begin(Ll *l, const Func *f, Lv *params)
     }
 }
 
-static void
+void
 ptx_end(Ll *l, const Func *f, int shared_bytes)
 {
     (void)f;
@@ -128,7 +128,7 @@ special_register(Ll *l, const char *name)
     return ll_intrinsic(l, text, NULL, 0, NULL, 0);
 }
 
-static Lv
+Lv
 ptx_thread_id(Ll *l)
 {
     Lv tid = special_register(l, "tid.x");
@@ -149,13 +149,13 @@ ptx_program_id(Ll *l, int axis)
     return axis ? v : LLVMBuildLShr(l->b, v, ll_i32(l, ptx_state(l)->log2_cluster), "");
 }
 
-static Lv
+Lv
 ptx_num_blocks(Ll *l)
 {
     return special_register(l, "nctaid.x");
 }
 
-static Lv
+Lv
 ptx_num_programs(Ll *l, int axis)
 {
     static const char *const name[] = {"nctaid.x", "nctaid.y", "nctaid.z"};
@@ -166,7 +166,7 @@ ptx_num_programs(Ll *l, int axis)
     return axis ? v : LLVMBuildLShr(l->b, v, ll_i32(l, ptx_state(l)->log2_cluster), "");
 }
 
-static void
+void
 ptx_barrier(Ll *l, const Loc *loc)
 {
     (void)loc;
@@ -177,7 +177,7 @@ ptx_barrier(Ll *l, const Loc *loc)
     ll_asm(l, l->void_, text, "~{memory}", NULL, 0, true);
 }
 
-static void
+void
 ptx_warp_sync(Ll *l, const Loc *loc)
 {
     (void)loc;
@@ -191,25 +191,25 @@ shuffle(Ll *l, const char *name, Lv word, Lv by, int clamp)
     return ll_intrinsic(l, name, NULL, 0, args, COUNT(args));
 }
 
-static Lv
+Lv
 ptx_shuffle_xor(Ll *l, Lv word, int mask)
 {
     return shuffle(l, "llvm.nvvm.shfl.sync.bfly.i32", word, ll_i32(l, mask), 31);
 }
 
-static Lv
+Lv
 ptx_shuffle_idx(Ll *l, Lv word, Lv lane)
 {
     return shuffle(l, "llvm.nvvm.shfl.sync.idx.i32", word, lane, 31);
 }
 
-static Lv
+Lv
 ptx_shuffle_up(Ll *l, Lv word, int delta)
 {
     return shuffle(l, "llvm.nvvm.shfl.sync.up.i32", word, ll_i32(l, delta), 0);
 }
 
-static Lv
+Lv
 ptx_ballot(Ll *l, Lv bit)
 {
     return ll_intrinsic(l, "llvm.nvvm.vote.ballot.sync", NULL, 0,
@@ -233,7 +233,7 @@ wait_for_cluster(Ll *l)
 }
 
 /* A thread may not arrive twice: assembly that does finds the barrier free. */
-static void
+void
 ptx_cluster_open(Ll *l, int n_sites, const int *bytes, int shared_at, bool is_shared)
 {
     PtxMachine *m = ptx_state(l);
@@ -265,7 +265,7 @@ ptx_cluster_open(Ll *l, int n_sites, const int *bytes, int shared_at, bool is_sh
         wait_for_cluster(l);
 }
 
-static void
+void
 ptx_cluster_send(Ll *l, int site, Lv offset, Lv word, Lv rank, Lv pred, const Loc *loc)
 {
     (void)loc;
@@ -282,82 +282,10 @@ ptx_cluster_send(Ll *l, int site, Lv offset, Lv word, Lv rank, Lv pred, const Lo
            "b,r,r,r,r,~{memory}", args, COUNT(args), true);
 }
 
-static void
+void
 ptx_cluster_wait(Ll *l, int site, const Loc *loc)
 {
     (void)loc;
     PtxMachine *m = ptx_state(l);
     ptx_mbar_wait(l, ll_i32(l, m->barriers_at + 8 * site), ll_i32(l, 0), 0);
 }
-
-const Machine machine_ptx = {
-    .name = "cuda",
-    .max_vec_bytes = 16,
-    .begin = ptx_begin,
-    .end = ptx_end,
-    .thread_id = ptx_thread_id,
-    .program_id = ptx_program_id,
-    .num_programs = ptx_num_programs,
-    .num_blocks = ptx_num_blocks,
-    .cluster_open = ptx_cluster_open,
-    .cluster_send = ptx_cluster_send,
-    .cluster_wait = ptx_cluster_wait,
-    .barrier = ptx_barrier,
-    .warp_sync = ptx_warp_sync,
-    .shuffle_xor = ptx_shuffle_xor,
-    .shuffle_idx = ptx_shuffle_idx,
-    .shuffle_up = ptx_shuffle_up,
-    .ballot = ptx_ballot,
-    .load = ptx_load,
-    .store = ptx_store,
-    .atomic_rmw = ptx_atomic_rmw,
-    .fence = ptx_fence,
-    .atomic_cas = ptx_atomic_cas,
-    .shared_load = ptx_shared_load,
-    .shared_store = ptx_shared_store,
-    .shared_atomic_add = ptx_shared_atomic_add,
-    .has_async = ptx_has_async,
-    .async_copy = ptx_async_copy,
-    .async_commit = ptx_async_commit,
-    .async_wait = ptx_async_wait,
-    .has_mma = ptx_has_mma,
-    .mma = ptx_mma,
-    .wgmma = ptx_wgmma,
-    .wgmma_fence = ptx_wgmma_fence,
-    .wgmma_commit = ptx_wgmma_commit,
-    .wgmma_wait = ptx_wgmma_wait,
-    .fence_async = ptx_fence_async,
-    .mbar_init = ptx_mbar_init,
-    .mbar_init_done = ptx_mbar_init_done,
-    .mbar_wait = ptx_mbar_wait,
-    .mbar_arrive = ptx_mbar_arrive,
-    .pair_open = ptx_pair_open,
-    .pair_arrive = ptx_pair_arrive,
-    .pair_meet = ptx_pair_meet,
-    .cluster_rank = ptx_cluster_rank,
-    .cluster_meet = ptx_cluster_meet,
-    .cluster_place = ptx_cluster_place,
-    .cluster_push = ptx_cluster_push,
-    .begin_late = ptx_begin_late,
-    .keep_open = ptx_keep_open,
-    .keep_late = ptx_keep_late,
-    .group_barrier = ptx_group_barrier,
-    .tma_load = ptx_tma_load,
-    .set_registers = ptx_set_registers,
-    .elect = ptx_elect,
-    .tensor_map = ptx_tensor_map,
-    .tensor_store = ptx_tensor_store,
-    .prefetch_map = ptx_prefetch_map,
-    .tensor_commit = ptx_tensor_commit,
-    .tensor_wait = ptx_tensor_wait,
-    .mbar_meet = ptx_mbar_meet,
-    .mbar_await = ptx_mbar_await,
-    .f8_pair = ptx_f8_pair,
-    .f8_of_pair = ptx_f8_of_pair,
-    .opaque = ptx_opaque,
-    .ldmatrix = ptx_ldmatrix,
-    .stmatrix = ptx_stmatrix,
-    .trap_if = ptx_trap_if,
-    .print = ptx_print,
-    .ops = &ptx_scalar_ops,
-};
