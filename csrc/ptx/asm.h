@@ -82,21 +82,6 @@ typedef struct PtxAccess {
 } PtxAccess;
 
 typedef struct PtxRun PtxRun;
-/* A bulk copy on its way. */
-typedef struct PtxBulk {
-    void *to;
-    const void *from;
-    uint32_t n;     /* bytes, a multiple of 16 */
-    void *bar;      /* the mbarrier that is told; NULL: it is of its thread's group */
-    int8_t op;      /* -1: a copy, else what becomes of both .. */
-    uint8_t type;   /* .. and of which type they are */
-    uint8_t *state; /* of the bytes it goes to, where there is such; else NULL */
-} PtxBulk;
-/* It lands; NULL, or what is wrong. */
-const char *ptx_bulk_land(const PtxBulk *b);
-/* Someone arrives at an mbarrier. */
-const char *ptx_bulk_arrive(void *bar);
-
 struct PtxRun {
     int64_t n; /* elements */
     int pack, n_in, n_out;

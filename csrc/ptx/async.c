@@ -1,10 +1,10 @@
 /* async: copies that land later, and stores that tell an mbarrier of them. Those of many bytes
  * are bulk.c's.
  *
- * When a copy of cp.async lands is the business of whoever owns the memory (Owner.copy, commit
- * and wait): here it is only read what is to be copied.
+ * When a copy of cp.async lands is late.c's: here it is only read what is to be copied.
  */
 #include "ptx/async.h"
+#include "ptx/engine.h"
 #include "ptx/lanes.h"
 
 /* ---- cp.async -------------------------------------------------------------------- */
@@ -45,23 +45,10 @@ cp_async(Lanes *w, const Ins *i, uint32_t m)
         if (n && from[l] & (i->bytes - 1u))
             lanes_fault(w, i, l, "misaligned: a copy of %u bytes from %#llx", i->bytes,
                         (unsigned long long)from[l]);
-        w->owner->copy(w, i, l, to[l], from[l], n);
+        late_copy(w, i, l, to[l], from[l], n);
     }
     lanes_access(w, i, reads, SPACE_GLOBAL, from, i->bytes, false);
     lanes_access(w, i, m, SPACE_SHARED, to, i->bytes, true);
-}
-
-static void
-commit_group(Lanes *w, const Ins *i, uint32_t m)
-{
-    (void)i;
-    w->owner->commit(w, m);
-}
-
-static void
-wait_group(Lanes *w, const Ins *i, uint32_t m)
-{
-    w->owner->wait(w, i, m, i->imm);
 }
 
 int64_t
@@ -132,15 +119,15 @@ dec_cp(Dec *d)
     }
     int n_opds = 0;
     if (dec_has(d, "commit_group")) {
-        d->ins->run = commit_group;
+        d->ins->run = late_commit;
     } else if (dec_has(d, "wait_all")) {
         d->ins->imm = -1;
-        d->ins->run = wait_group;
+        d->ins->run = late_wait;
     } else if (dec_has(d, "wait_group")) {
         if (!dec_literal(d, 0, &d->ins->imm) || d->ins->imm < 0)
             dec_fail(d, "a number of groups");
         n_opds = 1;
-        d->ins->run = wait_group;
+        d->ins->run = late_wait;
     } else {
         dec_copy(d);
         return;
@@ -154,7 +141,7 @@ dec_cp(Dec *d)
 static void
 want_cluster(Lanes *w, const Ins *i, uint32_t m)
 {
-    if (w->owner->n_ranks && w->owner->n_ranks(w) < 2)
+    if (warp_of(w)->cta->cluster->n_ctas < 2)
         lanes_fault(w, i, __builtin_ctz(m),
                     "outside of a cluster this is an illegal instruction on an H200");
 }

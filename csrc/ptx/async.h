@@ -29,9 +29,8 @@ void dec_bulk(Dec *d);         /* cp.async.bulk, cp.reduce.async.bulk */
 void dec_arrive_later(Dec *d); /* cp.async.mbarrier.arrive */
 /* The next of the two spaces in a copy's name. */
 Space bulk_space(Dec *d);
-/* b is on its way, or lands at once where the owner keeps none. */
-void bulk_issue(Lanes *w, const Ins *i, int lane, const PtxBulk *b);
-/* The async proxy accesses n bytes of shared memory; of other spaces nothing is noted. */
+/* The async proxy accesses n bytes; of other spaces than shared memory nothing is noted. bar: who is
+ * told; NULL: who waits for the lane's group. */
 void bulk_async(Lanes *w, const Ins *i, int lane, Space space, uint64_t address,
                 uint32_t n, bool is_store, const void *bar);
 /* The bytes behind an address, for the async proxy. */

@@ -3,11 +3,11 @@
  *     cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [to], [from], n, [bar];
  *     cp.async.bulk.global.shared::cta.bulk_group [to], [from], n;
  *
- * What an instruction asks for becomes a PtxBulk of plain pointers, all of it checked; whoever
- * owns the lanes lets it land (ptx_bulk_land) when it must have landed. To several blocks it is
- * one for each. Copies of tiles (.tensor) are made of them: tmap.c.
+ * What an instruction asks for becomes a PtxBulk of plain pointers, all of it checked; late.c
+ * lets it land (bulk_land) when it must have landed. To several blocks it is one for each. Copies of tiles (.tensor) are made of them: tmap.c.
  */
 #include "ptx/async.h"
+#include "ptx/engine.h"
 #include "ptx/lanes.h"
 
 enum { PIECE = 16, MOST = 1 << 20 }; /* bytes */
@@ -38,7 +38,7 @@ reduce(const PtxBulk *b)
 }
 
 const char *
-ptx_bulk_land(const PtxBulk *b)
+bulk_land(const PtxBulk *b)
 {
     if (b->op < 0)
         memcpy(b->to, b->from, b->n);
@@ -47,12 +47,6 @@ ptx_bulk_land(const PtxBulk *b)
     if (b->state)
         memset(b->state, BYTE_DEFINED, b->n);
     return b->bar ? mbarrier_count(b->bar, 0, -(int64_t)b->n) : NULL;
-}
-
-const char *
-ptx_bulk_arrive(void *bar)
-{
-    return mbarrier_count(bar, 1, 0);
 }
 
 /* ---- issue ----------------------------------------------------------------------- */
@@ -84,25 +78,11 @@ range(Lanes *w, const Ins *i, int lane, Space space, uint64_t address, uint32_t 
 }
 
 void
-bulk_issue(Lanes *w, const Ins *i, int lane, const PtxBulk *b)
-{
-    if (b->bar && w->owner->order)
-        w->owner->order(w, i, lane, b->bar, HAND_LEAVE);
-    if (w->owner->bulk) {
-        w->owner->bulk(w, i, lane, b);
-        return;
-    }
-    const char *why = ptx_bulk_land(b);
-    if (why)
-        lanes_fault(w, i, lane, "%s", why);
-}
-
-void
 bulk_async(Lanes *w, const Ins *i, int lane, Space space, uint64_t address, uint32_t n,
            bool is_store, const void *bar)
 {
-    if (w->owner->async_access && space != SPACE_GLOBAL)
-        w->owner->async_access(w, i, lane, space, address, n, is_store, bar);
+    const void *group = &warp_of(w)->bulk_groups[lane];
+    warp_async(w, i, lane, space, address, n, is_store, bar ? bar : group);
 }
 
 uint64_t
@@ -125,7 +105,7 @@ to_place(Lanes *w, const Ins *i, int lane, PtxBulk *b, Place at)
     if (f->tells)
         b->bar = mbarrier_at(w, i, lane, SPACE_CLUSTER, at.bar);
     bulk_async(w, i, lane, f->to, at.to, b->n, true, b->bar);
-    bulk_issue(w, i, lane, b);
+    late_bulk(w, i, lane, b);
 }
 
 static void
@@ -164,21 +144,6 @@ bulk_copy(Lanes *w, const Ins *i, uint32_t m)
                          (Place){bulk_in_block(at.to, rank),
                                  bulk_in_block(at.bar, rank)});
     }
-}
-
-static void
-commit_bulk(Lanes *w, const Ins *i, uint32_t m)
-{
-    (void)i;
-    if (w->owner->bulk_commit)
-        w->owner->bulk_commit(w, m);
-}
-
-static void
-wait_bulk(Lanes *w, const Ins *i, uint32_t m)
-{
-    if (w->owner->bulk_wait)
-        w->owner->bulk_wait(w, m, i->imm, i->flags);
 }
 
 /* ---- rows ------------------------------------------------------------------------ */
@@ -257,12 +222,12 @@ dec_bulk(Dec *d)
         return;
     }
     if (dec_has(d, "commit_group")) {
-        i->run = commit_bulk;
+        i->run = late_bulk_commit;
     } else if (dec_has(d, "wait_group")) {
         i->flags = dec_has(d, "read");
         if (!dec_literal(d, 0, &i->imm) || i->imm < 0)
             dec_fail(d, "a number of groups");
-        i->run = wait_bulk;
+        i->run = late_bulk_wait;
     } else if (dec_has(d, "prefetch")) {
         dec_take_all(d);
         i->run = run_nothing;
@@ -282,16 +247,7 @@ arrive_later(Lanes *w, const Ins *i, uint32_t m)
         uint8_t *bar = mbarrier_at(w, i, l, (Space)i->space, address[l]);
         if (!i->flags)
             mbarrier_expect_one(bar);
-        if (w->owner->order)
-            w->owner->order(w, i, l, bar, HAND_LEAVE);
-        if (w->owner->arrive_later) {
-            w->owner->arrive_later(w, i, l, bar);
-            continue;
-        }
-        w->owner->wait(w, i, 1u << l, -1);
-        const char *why = ptx_bulk_arrive(bar);
-        if (why)
-            lanes_fault(w, i, l, "%s", why);
+        late_arrive(w, i, l, bar);
     }
 }
 

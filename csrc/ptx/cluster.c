@@ -3,6 +3,7 @@
  *     31         24 23                0
  *     | rank + 1   |  address         |     0 above: the thread's own block
  */
+#include "ptx/engine.h"
 #include "ptx/lanes.h"
 
 enum { IN_BLOCK = (1 << CLUSTER_SHIFT) - 1, NO_BLOCK = 255 };
@@ -23,7 +24,7 @@ rank_of(uint64_t address, int own)
     uint64_t r = (address & ~GENERIC_SHARED) >> CLUSTER_SHIFT;
     return r ? r - 1 : (uint64_t)own;
 }
-BY_WORD(getctarank, rank_of(x, w->owner->rank(w)))
+BY_WORD(getctarank, rank_of(x, warp_of(w)->cta->rank))
 
 /* Of an address: 4 or 8 bytes. */
 static int

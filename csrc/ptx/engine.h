@@ -36,6 +36,17 @@ Func *module_kernel(const Module *m, const char *name);
 
 extern const OpRow control_ops[];
 
+/* A bulk copy: plain pointers, all of it checked. */
+typedef struct PtxBulk {
+    void *to;
+    const void *from;
+    uint32_t n;     /* bytes, a multiple of 16 */
+    void *bar;      /* the mbarrier that is told; NULL: it is of its thread's group */
+    int8_t op;      /* -1: a copy, else what becomes of both .. */
+    uint8_t type;   /* .. and of which type they are */
+    uint8_t *state; /* of the bytes it goes to, where there is such; else NULL */
+} PtxBulk;
+
 typedef struct Copy { /* of cp.async, that has not landed */
     const Ins *i;
     uint32_t lane, to, bytes;
@@ -231,6 +242,19 @@ warp_launch(const Warp *w)
 }
 /* exec.c: what lanes ask for; a warp's turn: until it waits, ends, or has had enough. */
 extern const Owner warp_owner;
+/* Lanes that were to come here, and will not. */
+_Noreturn void warp_apart(Lanes *w, const Ins *i, int lane, uint32_t missing);
+/* What was done before is left somewhere, or taken from there. HAND_WAIT takes, too; who finds no
+ * end of the phase looks again. */
+typedef enum Handing { HAND_LEAVE, HAND_TAKE, HAND_WAIT } Handing;
+/* What a lane did before is left at an mbarrier, or taken from there. */
+void warp_order(Lanes *w, const Ins *i, int lane, const void *bar, Handing how);
+/* What the async proxy reads and writes of shared memory, checked by `bytes` (HOW_ASYNC) before.
+ * agent: who is waited for, as of races_async; an mbarrier is told of bytes. */
+void warp_async(Lanes *w, const Ins *i, int lane, Space space, uint64_t address,
+                uint32_t n, bool is_store, const void *agent);
+/* A lane has found that the phase goes on: others have their turn. */
+void warp_goes_on(Lanes *w, const Ins *i);
 void warp_run(Warp *w);
 bool warp_is_held(const Warp *w); /* by the seed */
 uint64_t next_random(Cluster *k); /* of its order, which the launch's seed began */
@@ -258,18 +282,24 @@ void proxy_bar(Warp *w, const Ins *i, int lane, const void *mbarrier);
 void proxy_arrive(Warp *w, int barrier);
 void proxy_pass(Warp *w, int barrier);
 void proxy_order(Warp *w, const void *mbarrier, bool acquires);
-/* late.c: Owner's copy, commit and wait. */
+/* late.c. cp.async: i->bytes of shared memory from `to` on, of which the first n come from global
+ * memory and the others are 0. It lands when its lane waits for its group. */
 void late_copy(Lanes *w, const Ins *i, int lane, uint64_t to, uint64_t from,
                uint32_t n);
-void late_commit(Lanes *w, uint32_t m);
-void late_wait(Lanes *w, const Ins *i, uint32_t m, int64_t pending);
+Run late_commit;
+/* For all but the newest i->imm groups; -1: for what is in no group, too. */
+Run late_wait;
+/* It lands when its mbarrier is looked at or its group is waited for. */
 void late_bulk(Lanes *w, const Ins *i, int lane, const PtxBulk *b);
-void late_bulk_commit(Lanes *w, uint32_t m);
-void late_bulk_wait(Lanes *w, uint32_t m, int64_t pending, bool is_read);
-void late_look(Lanes *w, const Ins *i, int lane, uint8_t *bar);
+Run late_bulk_commit;
+Run late_bulk_wait; /* the same; flags: their sources alone need be free */
+void late_look(Lanes *w, uint8_t *bar);
+/* The mbarrier is told when the lane's copies so far have landed. */
 void late_arrive(Lanes *w, const Ins *i, int lane, uint8_t *bar);
-void late_leave(Warp *w, const Ins *i, uint32_t m, bool is_last); /* lanes end */
+void late_leave(Warp *w, uint32_t m, bool is_last); /* lanes end */
 void late_clear(Cluster *k);
+/* bulk.c: it lands; NULL, or what is wrong. */
+const char *bulk_land(const PtxBulk *b);
 /* What is still to write there: "cp.async", "cp.async.bulk". */
 const char *late_writer(const Cta *c, uint64_t at, uint32_t n);
 

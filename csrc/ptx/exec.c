@@ -70,8 +70,8 @@ own_fault(Lanes *lanes, const Ins *i, int lane, const char *text)
 }
 
 /* Lanes that were to come here: where the first of them stands is told. */
-static __attribute__((noreturn)) void
-own_apart(Lanes *lanes, const Ins *i, int lane, uint32_t missing)
+void
+warp_apart(Lanes *lanes, const Ins *i, int lane, uint32_t missing)
 {
     Warp *w = warp_of(lanes);
     int first = __builtin_ctz(missing), pc = w->turns.lane_pc[first];
@@ -87,18 +87,6 @@ own_apart(Lanes *lanes, const Ins *i, int lane, uint32_t missing)
         w, i, lane, FAULT_BARRIER,
         "%.60s reached by %d of the warp's %d threads: it has diverged, lanes %#x %s",
         i->words, n_here, __builtin_popcount(lanes->alive), missing, where);
-}
-
-static int
-own_rank(const Lanes *lanes)
-{
-    return ((const Warp *)(const void *)lanes)->cta->rank;
-}
-
-static int
-own_n_ranks(const Lanes *lanes)
-{
-    return ((const Warp *)(const void *)lanes)->cta->cluster->n_ctas;
 }
 
 static void
@@ -117,33 +105,31 @@ own_fence_async(Lanes *lanes, uint32_t m)
 }
 
 /* Which proxy wrote what of other blocks' memory is not known. */
-static void
-own_async_access(Lanes *lanes, const Ins *i, int lane, Space space, uint64_t address,
-                 uint32_t n, bool is_store, const void *bar)
+void
+warp_async(Lanes *lanes, const Ins *i, int lane, Space space, uint64_t address,
+           uint32_t n, bool is_store, const void *agent)
 {
     Warp *w = warp_of(lanes);
     uint32_t at;
     Cta *c = warp_cta_of(w, space, address, &at);
     if (!c)
         return;
-    races_async(w, i, lane, c, at, n, is_store,
-                bar ? bar : (const void *)&w->bulk_groups[lane]);
+    races_async(w, i, lane, c, at, n, is_store, agent);
     if (c == w->cta)
         proxy_access(w, i, lane, at, n, is_store);
-    if (bar)
-        proxy_bar(w, i, lane, bar);
+    proxy_bar(w, i, lane, agent);
 }
 
-static void
-own_order(Lanes *lanes, const Ins *i, int lane, const void *at, Handing how)
+void
+warp_order(Lanes *lanes, const Ins *i, int lane, const void *at, Handing how)
 {
     proxy_order(warp_of(lanes), at, how != HAND_LEAVE);
     races_order(lanes, i, lane, at, how);
 }
 
 /* Others have their turn: what it waits for is theirs to do. */
-static void
-own_goes_on(Lanes *lanes, const Ins *i)
+void
+warp_goes_on(Lanes *lanes, const Ins *i)
 {
     Warp *w = warp_of(lanes);
     w->is_waiting = true;
@@ -156,23 +142,8 @@ const Owner warp_owner = {
     .states = warp_states,
     .access = own_access,
     .clock = own_clock,
-    .copy = late_copy,
-    .commit = late_commit,
-    .wait = late_wait,
     .fence_async = own_fence_async,
-    .async_access = own_async_access,
-    .bulk = late_bulk,
-    .bulk_commit = late_bulk_commit,
-    .bulk_wait = late_bulk_wait,
-    .look = late_look,
-    .arrive_later = late_arrive,
-    .order = own_order,
-    .goes_on = own_goes_on,
     .fence = races_fence,
-    .sync = races_sync,
-    .rank = own_rank,
-    .n_ranks = own_n_ranks,
-    .apart = own_apart,
     .fault = own_fault,
 };
 
@@ -286,7 +257,7 @@ barrier(Warp *w, const Ins *i, uint32_t m)
     uint64_t v[LANES];
     Cta *c = w->cta;
     if (w->lanes.alive & ~m)
-        own_apart(&w->lanes, i, __builtin_ctz(m), w->lanes.alive & ~m);
+        warp_apart(&w->lanes, i, __builtin_ctz(m), w->lanes.alive & ~m);
     lanes_get(&w->lanes, i->in[0], v);
     int lane = __builtin_ctz(m);
     if (v[lane] >= N_BARRIERS)
@@ -356,7 +327,7 @@ static void
 cluster_barrier(Warp *w, const Ins *i, uint32_t m)
 {
     if (w->lanes.alive & ~m)
-        own_apart(&w->lanes, i, __builtin_ctz(m), w->lanes.alive & ~m);
+        warp_apart(&w->lanes, i, __builtin_ctz(m), w->lanes.alive & ~m);
     if (i->flags & BAR_ARRIVE) {
         if (w->at_cluster != CLUSTER_AWAY)
             warp_fault(
@@ -394,9 +365,9 @@ is_last_of_all(const Warp *w, uint32_t m)
 }
 
 static void
-leave_call(Warp *w, const Ins *i, uint32_t m)
+leave_call(Warp *w, uint32_t m)
 {
-    late_leave(w, i, m, is_last_of_all(w, m));
+    late_leave(w, m, is_last_of_all(w, m));
     w->lanes.alive &= ~m;
     w->turns.mask &= ~m;
     if (!w->turns.mask && w->lanes.alive) {
@@ -448,7 +419,7 @@ static bool
 goes_on(Warp *w, const Ins *i, uint32_t m)
 {
     if (i->flow == FLOW_EXIT)
-        leave_call(w, i, m);
+        leave_call(w, m);
     else if (i->flow == FLOW_CALL)
         call(w, i, m);
     else if (i->flow > FLOW_EXIT)
@@ -506,9 +477,9 @@ warp_run(Warp *w)
             continue;
         }
         if (i->is_aligned && w->lanes.alive & ~m)
-            own_apart(&w->lanes, i, __builtin_ctz(m), w->lanes.alive & ~m);
+            warp_apart(&w->lanes, i, __builtin_ctz(m), w->lanes.alive & ~m);
         if (i->is_wgmma && wgmma_must_wait(w, i)) {
-            own_goes_on(&w->lanes, i);
+            warp_goes_on(&w->lanes, i);
             continue;
         }
         if (i->run)

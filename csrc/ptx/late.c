@@ -6,6 +6,7 @@
  * the source is overwritten too early, is noticed, whatever a GPU's timing would be. Whoever ends
  * before a bulk copy has landed is told: the shared memory is another block's by then.
  */
+#include "ptx/async.h"
 #include "ptx/engine.h"
 
 /* ---- cp.async -------------------------------------------------------------------- */
@@ -36,9 +37,10 @@ late_copy(Lanes *lanes, const Ins *i, int lane, uint64_t to, uint64_t from, uint
 }
 
 void
-late_commit(Lanes *lanes, uint32_t m)
+late_commit(Lanes *lanes, const Ins *i, uint32_t m)
 {
     Warp *w = warp_of(lanes);
+    (void)i;
     for (int l = 0; l < LANES; l++)
         w->committed[l] += m >> l & 1;
 }
@@ -61,14 +63,13 @@ land_copy(Warp *w, const Copy *c)
 }
 
 void
-late_wait(Lanes *lanes, const Ins *i, uint32_t m, int64_t pending)
+late_wait(Lanes *lanes, const Ins *i, uint32_t m)
 {
     Warp *w = warp_of(lanes);
     int n = 0;
-    (void)i;
     for (int k = 0; k < w->n_copies; k++) {
         const Copy *c = &w->copies[k];
-        if (m >> c->lane & 1 && c->group < w->committed[c->lane] - pending)
+        if (m >> c->lane & 1 && c->group < w->committed[c->lane] - i->imm)
             land_copy(w, c);
         else
             w->copies[n++] = *c;
@@ -105,6 +106,8 @@ void
 late_bulk(Lanes *lanes, const Ins *i, int lane, const PtxBulk *b)
 {
     Warp *w = warp_of(lanes);
+    if (b->bar)
+        warp_order(lanes, i, lane, b->bar, HAND_LEAVE);
     uint8_t *seen = malloc(b->n);
     if (!seen)
         warp_fault(w, i, lane, FAULT_MEMORY, "out of memory");
@@ -120,9 +123,10 @@ late_bulk(Lanes *lanes, const Ins *i, int lane, const PtxBulk *b)
 }
 
 void
-late_bulk_commit(Lanes *lanes, uint32_t m)
+late_bulk_commit(Lanes *lanes, const Ins *i, uint32_t m)
 {
     Warp *w = warp_of(lanes);
+    (void)i;
     for (int l = 0; l < LANES; l++)
         w->bulk_groups[l] += m >> l & 1;
 }
@@ -131,6 +135,7 @@ void
 late_arrive(Lanes *lanes, const Ins *i, int lane, uint8_t *bar)
 {
     Warp *w = warp_of(lanes);
+    warp_order(lanes, i, lane, bar, HAND_LEAVE);
     keep_bulk(w, (Bulk){.copy = {.bar = bar},
                         .of = w,
                         .i = i,
@@ -156,10 +161,10 @@ land(Bulk *k)
     if (k->copy.n) {
         read_source(k);
         k->copy.from = k->seen;
-        why = ptx_bulk_land(&k->copy);
+        why = bulk_land(&k->copy);
     } else {
         land_until(k->of, k->lane, k->until);
-        why = ptx_bulk_arrive(k->copy.bar);
+        why = mbarrier_count(k->copy.bar, 1, 0);
     }
     free(k->seen);
     k->seen = NULL;
@@ -181,11 +186,10 @@ drop_landed(Cluster *c)
 }
 
 void
-late_look(Lanes *lanes, const Ins *i, int lane, uint8_t *bar)
+late_look(Lanes *lanes, uint8_t *bar)
 {
     Cluster *c = warp_of(lanes)->cta->cluster;
     uint64_t before, now;
-    (void)i, (void)lane;
     memcpy(&before, bar, sizeof before);
     now = before;
     for (int k = 0; k < c->n_bulk; k++)
@@ -196,10 +200,9 @@ late_look(Lanes *lanes, const Ins *i, int lane, uint8_t *bar)
     drop_landed(c);
 }
 
-void
-late_bulk_wait(Lanes *lanes, uint32_t m, int64_t pending, bool is_read)
+static void
+wait_for_bulk(Warp *w, uint32_t m, int64_t pending, bool is_read)
 {
-    Warp *w = warp_of(lanes);
     Cluster *c = w->cta->cluster;
     EACH_LANE_OF(l, m)
         races_wait(w, 1u << l, &w->bulk_groups[l], w->bulk_groups[l] - pending);
@@ -216,10 +219,15 @@ late_bulk_wait(Lanes *lanes, uint32_t m, int64_t pending, bool is_read)
 }
 
 void
-late_leave(Warp *w, const Ins *i, uint32_t m, bool is_last)
+late_bulk_wait(Lanes *w, const Ins *i, uint32_t m)
+{
+    wait_for_bulk(warp_of(w), m, i->imm, i->flags);
+}
+
+void
+late_leave(Warp *w, uint32_t m, bool is_last)
 {
     Cluster *c = w->cta->cluster;
-    (void)i;
     for (int n = 0; n < c->n_bulk; n++) {
         const Bulk *k = &c->bulk[n];
         if (!k->copy.bar && k->of == w && m >> k->lane & 1 && !k->is_read)
@@ -231,7 +239,7 @@ late_leave(Warp *w, const Ins *i, uint32_t m, bool is_last)
                        "a program ends while a bulk copy to its shared memory is under "
                        "way: nobody waited at its mbarrier");
     }
-    late_bulk_wait(&w->lanes, m, -1, false);
+    wait_for_bulk(w, m, -1, false);
 }
 
 const char *

@@ -5,6 +5,7 @@
  * polling: whoever runs the lanes lets others run (FLOW_YIELD).
  */
 #include "ptx/async.h"
+#include "ptx/engine.h"
 #include "ptx/lanes.h"
 
 enum { MOST_TX = (1 << 20) - 1 }; /* bytes, either way */
@@ -79,8 +80,7 @@ mbarrier_update(Lanes *w, const Ins *i, int lane, Space space, uint64_t address,
     const char *why = mbarrier_count(p, arrivals, tx);
     if (why)
         lanes_fault(w, i, lane, "%s", why);
-    if (w->owner->order)
-        w->owner->order(w, i, lane, p, HAND_LEAVE);
+    warp_order(w, i, lane, p, HAND_LEAVE);
 }
 
 /* arrive_drop: one fewer from the next phase on. */
@@ -173,13 +173,13 @@ mbarrier(Lanes *w, const Ins *i, uint32_t m)
         default: { /* the phase v (its parity, or the state of an arrival) is over */
             uint8_t *p = mbarrier_at(w, i, l, space, address[l]);
             uint64_t phase = i->flags & BY_PARITY ? v[l] & 1 : v[l] >> 63;
-            if (w->owner->look && mb_of(p).phase == phase)
-                w->owner->look(w, i, l, p);
+            if (mb_of(p).phase == phase)
+                late_look(w, p);
             out[l] = mb_of(p).phase != phase;
-            if (out[l] && w->owner->order)
-                w->owner->order(w, i, l, p, i->flags & WAITS ? HAND_WAIT : HAND_TAKE);
-            if (!out[l] && w->owner->goes_on)
-                w->owner->goes_on(w, i);
+            if (out[l])
+                warp_order(w, i, l, p, i->flags & WAITS ? HAND_WAIT : HAND_TAKE);
+            else
+                warp_goes_on(w, i);
         }
         }
     }

@@ -323,11 +323,6 @@ extern const OpRow integer_ops[], narrow_ops[], logic_ops[], compare_ops[], floa
 
 /* ---- running --------------------------------------------------------------------- */
 /* What lanes ask of whoever runs them. */
-struct PtxBulk; /* asm.h */
-/* What was done before is left somewhere, or taken from there. HAND_WAIT takes, too; who finds no
- * end of the phase looks again. */
-typedef enum Handing { HAND_LEAVE, HAND_TAKE, HAND_WAIT } Handing;
-
 typedef struct Owner {
     /* The bytes behind an address of a lane, checked: aligned, within its space. Does not
      * come back where they are not. */
@@ -343,47 +338,16 @@ typedef struct Owner {
     void (*access)(const Lanes *w, const Ins *i, uint32_t m, Space space,
                    const uint64_t address[LANES], int bytes, bool is_store);
     uint64_t (*clock)(Lanes *w); /* grows */
-    /* cp.async: i->bytes of shared memory from `to` on, of which the first n come from global
-     * memory and the others are 0. It may land when its lane waits for its group. */
-    void (*copy)(Lanes *w, const Ins *i, int lane, uint64_t to, uint64_t from,
-                 uint32_t n);
-    void (*commit)(Lanes *w, uint32_t m);
-    /* For all but the newest `pending` groups; -1: for what is in no group, too. */
-    void (*wait)(Lanes *w, const Ins *i, uint32_t m, int64_t pending);
-    /* A bulk copy, which may land when its mbarrier is looked at or its group is waited for.
-     * All of these may be absent: then it lands at once. */
-    void (*bulk)(Lanes *w, const Ins *i, int lane, const struct PtxBulk *b);
-    void (*bulk_commit)(Lanes *w, uint32_t m);
-    void (*bulk_wait)(Lanes *w, uint32_t m, int64_t pending, bool is_read);
-    void (*look)(Lanes *w, const Ins *i, int lane, uint8_t *bar);
-    /* A lane has found that the phase goes on. */
-    void (*goes_on)(Lanes *w, const Ins *i);
-    /* The mbarrier is told when the lane's copies so far have landed. */
-    void (*arrive_later)(Lanes *w, const Ins *i, int lane, uint8_t *bar);
-    /* What lanes did before is left at an mbarrier, or taken from there; at NULL: at a place of
-     * all atomics, both. May be absent. */
-    void (*order)(Lanes *w, const Ins *i, int lane, const void *at, Handing how);
-    /* fence.proxy.async; what bulk copies read and write of shared memory, checked by `bytes`
-     * (HOW_ASYNC) before. bar: who is told; NULL: who waits for the lane's group. May be
-     * absent. */
-    void (*fence_async)(Lanes *w, uint32_t m);
-    void (*async_access)(Lanes *w, const Ins *i, int lane, Space space,
-                         uint64_t address, uint32_t n, bool is_store, const void *bar);
-    /* A fence: lanes of m; and those that met at bar.warp.sync. May be absent. */
+    /* Lanes of m: a fence; fence.proxy.async. May be absent. */
     void (*fence)(Lanes *w, uint32_t m);
-    void (*sync)(Lanes *w, uint32_t m);
-    int (*rank)(const Lanes *w); /* the block's number in its cluster */
-    int (*n_ranks)(const Lanes *w);
-    /* Lanes that were to come here, and will not. May be absent. */
-    void (*apart)(Lanes *w, const Ins *i, int lane, uint32_t missing)
-        __attribute__((noreturn));
+    void (*fence_async)(Lanes *w, uint32_t m);
     void (*fault)(Lanes *w, const Ins *i, int lane, const char *text)
         __attribute__((noreturn));
 } Owner;
 
 /* Accesses: as others are; atomically; so that they order who does them, as atomics and what is
  * volatile or has an order do; to an mbarrier; by the async proxy, which has a call of its
- * own (Owner.async_access). */
+ * own (warp_async). */
 enum { HOW_PLAIN, HOW_ATOMIC, HOW_STRONG, HOW_MBARRIER, HOW_ASYNC };
 /* Of each byte of shared memory. */
 enum { BYTE_UNDEF, BYTE_DEFINED, BYTE_PENDING };
@@ -419,7 +383,6 @@ struct Lanes {
 void lanes_want(Lanes *w, const Ins *i, Reg r, uint32_t m, const char *why);
 /* What all lanes have: an error where they differ. */
 uint64_t lanes_same(Lanes *w, const Ins *i, const uint64_t v[LANES], const char *what);
-_Noreturn void lanes_apart(Lanes *w, const Ins *i, int lane, uint32_t missing);
 _Noreturn void lanes_fault(Lanes *w, const Ins *i, int lane, const char *fmt, ...)
     PTX_PRINTF(4, 5);
 #define LANE(T, w, offset) ((T *)(void *)((w)->file + (offset)))

@@ -99,14 +99,6 @@ lanes_same(Lanes *w, const Ins *i, const uint64_t v[LANES], const char *what)
 }
 
 void
-lanes_apart(Lanes *w, const Ins *i, int lane, uint32_t missing)
-{
-    if (w->owner->apart)
-        w->owner->apart(w, i, lane, missing);
-    lanes_fault(w, i, lane, "lanes %#x are elsewhere: the warp has diverged", missing);
-}
-
-void
 lanes_set_lacks(Lanes *w, Reg r, uint32_t m, const uint32_t lacks[PARTS])
 {
     uint32_t undef = 0;

@@ -15,6 +15,7 @@
  */
 #include "ptx/tmap.h"
 #include "ptx/async.h"
+#include "ptx/engine.h"
 #include "ptx/lanes.h"
 
 enum { CHUNK = 16, MAGIC = 0x70616d54, MAX_BOX = 256, LINE = 128 };
@@ -191,7 +192,7 @@ copy_piece(const Tile *t, uint64_t shared, uint64_t there, uint32_t n)
         b.to = first;
         b.from = here;
     }
-    bulk_issue(t->w, t->i, t->lane, &b);
+    late_bulk(t->w, t->i, t->lane, &b);
 }
 
 /* As an H200 has it: other coordinates are illegal instructions there. */

@@ -5,6 +5,7 @@
  * each with a mask of its own, may be here at once. Barriers of more
  * than a warp are those to wait at who run the lanes (Ins.flow).
  */
+#include "ptx/engine.h"
 #include "ptx/lanes.h"
 
 #include <math.h>
@@ -28,7 +29,7 @@ by_group(Lanes *w, const Ins *i, uint32_t m, Run *body)
                         "the lane is not in its own mask %#x", want);
         uint32_t missing = want & w->alive & ~group;
         if (missing & ~m)
-            lanes_apart(w, i, first, missing & ~m);
+            warp_apart(w, i, first, missing & ~m);
         if (missing)
             lanes_fault(w, i, first, "lanes %#x of the mask %#x give another mask",
                         missing, want);
@@ -314,8 +315,7 @@ static void
 warp_sync_group(Lanes *w, const Ins *i, uint32_t m)
 {
     (void)i;
-    if (w->owner->sync)
-        w->owner->sync(w, m);
+    races_sync(w, m);
 }
 
 BY_GROUP(warp_sync)

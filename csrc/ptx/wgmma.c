@@ -283,14 +283,12 @@ check_there(Warp *w, const Ins *i, const Form *f, uint64_t bits, bool is_mn_majo
 {
     Descriptor d = descriptor(&w->lanes, i, bits);
     int t = CHUNK / f->elem;
-    uint32_t offset;
     for (int mn = 0; mn < n; mn += is_mn_major ? t : 1)
         for (int k = 0; k < f->k; k += is_mn_major ? 1 : t) {
             uint64_t at = chunk_address(&d, f, is_mn_major, first + mn, k);
             async_bytes(&w->lanes, i, at);
-            Cta *c = warp_cta_of(w, SPACE_SHARED, at, &offset);
-            races_async(w, i, 0, c, offset, CHUNK, false, first_of_group(w));
-            proxy_access(w, i, 0, offset, CHUNK, false);
+            warp_async(&w->lanes, i, 0, SPACE_SHARED, at, CHUNK, false,
+                       first_of_group(w));
         }
 }
 
