@@ -322,20 +322,22 @@ bool races_global_row(Warp *w, const Ins *i, int lane, int n_lanes,
  * groups of a thread's bulk copies (its counter), the products of a warpgroup (its first warp). */
 void races_async(Warp *w, const Ins *i, int lane, const Cta *c, uint32_t at, uint32_t n,
                  bool is_store, const void *agent);
-/* Lanes of m have waited for the agent's first so many groups. */
-void races_wait(Warp *w, uint32_t m, const void *agent, int64_t groups);
 /* A write that is a race if it changes anything has been done by now. */
 void races_settle(Launch *l);
-void races_order(Lanes *w, const Ins *i, int lane, const void *at, Handing how);
-void races_fence(Lanes *w, uint32_t m);
-void races_sync(Lanes *w, uint32_t m);
-/* A warp arrives at a barrier; those of `waiting` are let go. */
-void races_arrive(Warp *w, const Barrier *b);
-void races_release(Cta *c, const Barrier *b);
-void races_cluster_barrier(Cluster *k);
-void races_cluster_arrive(Warp *w);
 struct GlobalCells *global_cells_new(uint64_t start, uint64_t bytes);
 void global_cells_free(struct GlobalCells *c);
+
+/* order.c: who knows of whom. Each does nothing in a launch that is not checked. */
+/* Lanes of m have waited for the agent's first so many groups. */
+void order_wait(Warp *w, uint32_t m, const void *agent, int64_t groups);
+void order_pass(Lanes *w, const Ins *i, int lane, const void *at, Handing how);
+void order_fence(Lanes *w, uint32_t m);
+void order_sync(Lanes *w, uint32_t m);
+/* A warp arrives at a barrier; those of `waiting` are let go. */
+void order_arrive(Warp *w, const Barrier *b);
+void order_release(Cta *c, const Barrier *b);
+void order_cluster_barrier(Cluster *k);
+void order_cluster_arrive(Warp *w);
 
 /* wgmma.c: whether a warp at a wait must let others of its warpgroup begin their part; what
  * ordinary instructions do to registers, until a wgmma.fence. */

@@ -124,7 +124,7 @@ void
 warp_order(Lanes *lanes, const Ins *i, int lane, const void *at, Handing how)
 {
     proxy_order(warp_of(lanes), at, how != HAND_LEAVE);
-    races_order(lanes, i, lane, at, how);
+    order_pass(lanes, i, lane, at, how);
 }
 
 /* Others have their turn: what it waits for is theirs to do. */
@@ -143,7 +143,7 @@ const Owner warp_owner = {
     .access = own_access,
     .clock = own_clock,
     .fence_async = own_fence_async,
-    .fence = races_fence,
+    .fence = order_fence,
     .fault = own_fault,
 };
 
@@ -223,7 +223,7 @@ return_from(Warp *w, uint32_t m)
 static void
 release(Cta *c, Barrier *b, int n_threads)
 {
-    races_release(c, b);
+    order_release(c, b);
     for (int k = 0; k < c->n_warps; k++) {
         Warp *w = &c->warps[k];
         if (!(b->waiting >> k & 1))
@@ -287,7 +287,7 @@ barrier(Warp *w, const Ins *i, uint32_t m)
     b->is_part |= (i->flags & BAR_ARRIVE) != 0;
     b->n_threads += LANES;
     proxy_arrive(w, id);
-    races_arrive(w, b);
+    order_arrive(w, b);
     if (red) {
         uint32_t p = lanes_true(&w->lanes, i->in[i->n_in - 1]);
         b->n_true += (uint32_t)__builtin_popcount((i->imm ? ~p : p) & m);
@@ -310,7 +310,7 @@ check_cluster(Cluster *k)
             if (k->ctas[c].warps[n].state != WARP_DONE &&
                 k->ctas[c].warps[n].at_cluster != CLUSTER_ARRIVED)
                 return;
-    races_cluster_barrier(k);
+    order_cluster_barrier(k);
     for (int c = 0; c < k->n_ctas; c++)
         for (int n = 0; n < k->ctas[c].n_warps; n++) {
             Warp *w = &k->ctas[c].warps[n];
@@ -336,7 +336,7 @@ cluster_barrier(Warp *w, const Ins *i, uint32_t m)
                 "already, and has not waited since");
         w->at_cluster = CLUSTER_ARRIVED;
         proxy_arrive(w, -1);
-        races_cluster_arrive(w);
+        order_cluster_arrive(w);
         check_cluster(w->cta->cluster);
         return;
     }

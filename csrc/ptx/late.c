@@ -205,7 +205,7 @@ wait_for_bulk(Warp *w, uint32_t m, int64_t pending, bool is_read)
 {
     Cluster *c = w->cta->cluster;
     EACH_LANE_OF(l, m)
-        races_wait(w, 1u << l, &w->bulk_groups[l], w->bulk_groups[l] - pending);
+        order_wait(w, 1u << l, &w->bulk_groups[l], w->bulk_groups[l] - pending);
     for (int n = 0; n < c->n_bulk; n++) {
         Bulk *k = &c->bulk[n];
         bool is_over = !k->copy.bar && k->of == w && m >> k->lane & 1 &&

@@ -315,7 +315,7 @@ static void
 warp_sync_group(Lanes *w, const Ins *i, uint32_t m)
 {
     (void)i;
-    races_sync(w, m);
+    order_sync(w, m);
 }
 
 BY_GROUP(warp_sync)

@@ -406,7 +406,7 @@ wait_group(Lanes *lanes, const Ins *i, uint32_t m)
     int64_t groups = w->mma_groups - i->imm;
     for (int k = 0; k < GROUP && first->id + k < w->cta->n_warps; k++)
         finish(first + k, groups);
-    races_wait(w, m, first, groups);
+    order_wait(w, m, first, groups);
     int n = 0; /* that end: groups end in order */
     while (n < w->n_mma && w->mma[n].group < groups)
         check_kept(lanes, &w->mma[n++]);
