@@ -180,10 +180,7 @@ use_map(Comp *c, void *data)
 void
 test_map(Test *t)
 {
-    Comp c;
-    CHECK(t, comp_init(&c));
-    CHECK(t, comp_run(&c, use_map, t));
-    comp_done(&c);
+    RUN(t, use_map, t);
 }
 
 static void
@@ -215,10 +212,7 @@ use_str(Comp *c, void *data)
 void
 test_str(Test *t)
 {
-    Comp c;
-    CHECK(t, comp_init(&c));
-    CHECK(t, comp_run(&c, use_str, t));
-    comp_done(&c);
+    RUN(t, use_str, t);
 }
 
 /* ---- error ----------------------------------------------------------------------- */

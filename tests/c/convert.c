@@ -412,10 +412,7 @@ test_convert_random(Test *t)
     const char *more = getenv("TEGULA_CASES");
     Tally y = {.t = t};
     for (int k = 0, n = more ? atoi(more) : 600; k < n; k++) {
-        Comp c;
-        CHECK(t, comp_init(&c));
-        CHECK(t, comp_run(&c, random_case, &y));
-        comp_done(&c);
+        RUN(t, random_case, &y);
     }
     for (int k = CONV_REGS; k <= CONV_SHARED; k++) /* each kind was really met */
         CHECKF(t, y.n[k] >= 20, "kind %d came only %d times", k, y.n[k]);

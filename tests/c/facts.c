@@ -396,15 +396,10 @@ test_facts_claims(Test *t)
     int64_t *memory = calloc(MAX_CELLS, sizeof *memory);
     long strength = 0, n_affine = 0;
     for (int i = 0; memory && i < N_CASES && t->n_failed < 3; i++) {
-        Comp c;
-        if (!comp_init(&c))
-            break;
         Case k = {.t = t, .memory = memory};
-        bool ok = comp_run(&c, run_case, &k);
-        CHECKF(t, ok, "case %d: %s", i, ok ? "" : c.err.msg);
+        test_run(t, run_case, &k, "case %d", i);
         strength += k.strength;
         n_affine += k.n_affine;
-        comp_done(&c);
     }
     free(memory);
     CHECKF(t, strength > 20 * N_CASES, "claims are vacuous: %ld", strength);
@@ -490,12 +485,7 @@ test_facts_ranges(Test *t)
 {
     int64_t memory[N_OPS + 4];
     for (int i = 0; i < N_RANGES && t->n_failed < 3; i++) {
-        Comp c;
-        if (!comp_init(&c))
-            break;
         Ranges r = {t, memory};
-        bool ok = comp_run(&c, run_ranges, &r);
-        CHECKF(t, ok, "case %d: %s", i, ok ? "" : c.err.msg);
-        comp_done(&c);
+        test_run(t, run_ranges, &r, "case %d", i);
     }
 }

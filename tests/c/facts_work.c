@@ -101,14 +101,9 @@ test_facts_work(Test *t)
         static const int lengths[] = {6, 9, 40};
         Chain k = {
             .t = t, .op = ops[i / 9], .n = lengths[i % 3], .depth = (int)(i % 9 / 3)};
-        Comp c;
-        if (!comp_init(&c))
-            return;
-        bool ok = comp_run(&c, run, &k);
-        CHECKF(t, ok, "case %zu: %s", i, ok ? "" : c.err.msg);
+        bool ok = test_run(t, run, &k, "case %zu", i);
         CHECKF(t, !ok || k.asked < (uint64_t)k.n_ops * PER_OP,
                "%llu questions about %d ops: %s %d times in %d loops",
                (unsigned long long)k.asked, k.n_ops, op_info[k.op].text, k.n, k.depth);
-        comp_done(&c);
     }
 }

@@ -207,14 +207,9 @@ run_job(Comp *c, void *data)
 static void
 run_one(Test *t, OpCode op, Elem e, uint64_t *memory)
 {
-    Comp c;
-    if (!comp_init(&c))
-        return;
     Job j = {.t = t, .op = op, .e = e, .memory = memory};
-    bool ok = comp_run(&c, run_job, &j);
-    CHECKF(t, ok, "%s %s: %s", op < N_OP ? op_info[op].text : "chain",
-           elem_info[e].text, ok ? "" : c.err.msg);
-    comp_done(&c);
+    test_run(t, run_job, &j, "%s %s", op < N_OP ? op_info[op].text : "chain",
+             elem_info[e].text);
 }
 
 void

@@ -6,18 +6,6 @@
 
 #include <stdlib.h>
 
-/* Runs fn(c, data) in a Comp of its own; a check fails when it raised. */
-static void
-in_comp(Test *t, void (*fn)(Comp *c, void *data))
-{
-    Comp c;
-    if (!CHECK(t, comp_init(&c)))
-        return;
-    bool ok = comp_run(&c, fn, t);
-    CHECKF(t, ok, "%s", ok ? "" : c.err.msg);
-    comp_done(&c);
-}
-
 /* ---- types ---------------------------------------------------------------------- */
 
 static void
@@ -45,7 +33,7 @@ use_types(Comp *c, void *data)
 void
 test_ir_types(Test *t)
 {
-    in_comp(t, use_types);
+    RUN(t, use_types, t);
 }
 
 /* ---- builder -------------------------------------------------------------------- */
@@ -138,7 +126,7 @@ use_builder(Comp *c, void *data)
 void
 test_ir_builder(Test *t)
 {
-    in_comp(t, use_builder);
+    RUN(t, use_builder, t);
 }
 
 static void
@@ -186,7 +174,7 @@ use_shorthands(Comp *c, void *data)
 void
 test_ir_shorthands(Test *t)
 {
-    in_comp(t, use_shorthands);
+    RUN(t, use_shorthands, t);
 }
 
 /* ---- what only a program can break ------------------------------------------------ */
@@ -355,12 +343,9 @@ test_ir_text(Test *t)
     int accepted = 0, refused = 0;
     for (int i = 0; i < 60; i++) {
         x.seed = test_random(t);
+        bool ok = test_run(t, print_random, &x, "random function %llu",
+                           (unsigned long long)x.seed);
         Comp c;
-        comp_init(&c);
-        bool ok = comp_run(&c, print_random, &x);
-        CHECKF(t, ok, "random function %llu: %s", (unsigned long long)x.seed,
-               ok ? "" : c.err.msg);
-        comp_done(&c);
         for (int m = 0; ok && m < 40; m++) {
             char *whole = x.text;
             x.text = strdup(whole);
@@ -441,10 +426,7 @@ test_ir_values(Test *t)
         "  %z = add %x, %y : i32\n"
         "  return\n"
         "}\n");
-    Comp c;
-    comp_init(&c);
-    CHECKF(t, comp_run(&c, walk_values, &x), "%s", c.err.msg ? c.err.msg : "");
-    comp_done(&c);
+    RUN(t, walk_values, &x);
     free(x.text);
 }
 

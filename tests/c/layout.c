@@ -243,10 +243,7 @@ void
 test_layout_laws(Test *t)
 {
     for (int k = 0; k < 300; k++) {
-        Comp c;
-        CHECK(t, comp_init(&c));
-        CHECK(t, comp_run(&c, check_laws, t));
-        comp_done(&c);
+        RUN(t, check_laws, t);
     }
 }
 
@@ -301,10 +298,7 @@ check_text(Comp *c, void *data)
 void
 test_layout_text(Test *t)
 {
-    Comp c;
-    CHECK(t, comp_init(&c));
-    CHECK(t, comp_run(&c, check_text, t));
-    comp_done(&c);
+    RUN(t, check_text, t);
 }
 
 /* ---- catalog --------------------------------------------------------------------- */
@@ -492,8 +486,5 @@ check_fragments(Comp *c, void *data)
 void
 test_layout_catalog(Test *t)
 {
-    Comp c;
-    CHECK(t, comp_init(&c));
-    CHECK(t, comp_run(&c, check_fragments, t));
-    comp_done(&c);
+    RUN(t, check_fragments, t);
 }

@@ -188,19 +188,13 @@ check_epilogues(Comp *c, void *data)
 void
 test_stmatrix(Test *t)
 {
-    Comp c;
-    CHECK(t, comp_init(&c));
-    CHECK(t, comp_run(&c, check_epilogues, t));
-    comp_done(&c);
+    RUN(t, check_epilogues, t);
 }
 
 void
 test_ldmatrix(Test *t)
 {
-    Comp c;
-    CHECK(t, comp_init(&c));
-    CHECK(t, comp_run(&c, check_operands, t));
-    comp_done(&c);
+    RUN(t, check_operands, t);
 }
 
 /* Bytes of an aligned chunk of 16 stay together; with skip 0 and 128-byte lines the
@@ -224,8 +218,5 @@ check_swizzled(Comp *c, void *data)
 void
 test_swizzled(Test *t)
 {
-    Comp c;
-    CHECK(t, comp_init(&c));
-    CHECK(t, comp_run(&c, check_swizzled, t));
-    comp_done(&c);
+    RUN(t, check_swizzled, t);
 }

@@ -33,6 +33,23 @@ test_check_str(Test *t, const char *got, const char *want, const char *file, int
                       "\n--- got\n%s\n--- want\n%s\n---", got, want);
 }
 
+bool
+test_run(Test *t, void (*fn)(Comp *c, void *data), void *data, const char *fmt, ...)
+{
+    Comp c;
+    char what[256];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(what, sizeof what, fmt, ap);
+    va_end(ap);
+    if (!CHECK(t, comp_init(&c)))
+        return false;
+    bool ok = comp_run(&c, fn, data);
+    CHECKF(t, ok, "%s: %s", what, ok ? "" : c.err.msg);
+    comp_done(&c);
+    return ok;
+}
+
 uint64_t
 test_random(Test *t)
 {

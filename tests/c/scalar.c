@@ -299,10 +299,5 @@ use_scalar(Comp *c, void *data)
 void
 test_scalar(Test *t)
 {
-    Comp c;
-    if (!CHECK(t, comp_init(&c)))
-        return;
-    bool ok = comp_run(&c, use_scalar, t);
-    CHECKF(t, ok, "%s", ok ? "" : c.err.msg);
-    comp_done(&c);
+    RUN(t, use_scalar, t);
 }

@@ -24,6 +24,11 @@ bool test_check_str(Test *t, const char *got, const char *want, const char *file
                     int line);
 #define CHECK_STR(t, got, want) test_check_str((t), (got), (want), __FILE__, __LINE__)
 
+/* Runs fn in a Comp of its own, which must not end with an error; the text says what it was. */
+bool test_run(Test *t, void (*fn)(Comp *c, void *data), void *data, const char *fmt,
+              ...) PRINTF_LIKE(4, 5);
+#define RUN(t, fn, data) test_run((t), (fn), (data), "%s", #fn)
+
 uint64_t test_random(Test *t);
 int test_below(Test *t, int n); /* 0 .. n - 1 */
 

@@ -76,10 +76,7 @@ check_all(Comp *c, void *data)
 void
 test_wgmma(Test *t)
 {
-    Comp c;
-    CHECK(t, comp_init(&c));
-    CHECK(t, comp_run(&c, check_all, t));
-    comp_done(&c);
+    RUN(t, check_all, t);
 }
 
 /* Warps of block after block go where the most registers are free, eight a thread at a time. */
