@@ -134,7 +134,7 @@ across_store(Across *k, const AxisSlots *t, int base)
             Lv at = sim_shared_offset(s, index, bytes,
                                       slot_at(t, which - vec, 0, bytes, base));
             s->m->shared_store(s->l, at, sim_pack(s, type, elems, vec), vec * bytes,
-                               pred, k->x.o->loc);
+                               pred);
         }
         base += axis_operand_bytes(&k->x, t, i);
     }
@@ -169,7 +169,7 @@ load_vectors(Across *k, AxisSlots *t, Lv index, int warps, int which, int base, 
                 Lv at = sim_shared_offset(s, index, bytes,
                                           slot_at(t, which, w, bytes, base));
                 Lv packed = s->m->shared_load(s->l, at, sim_packed_type(s, type, vec),
-                                              vec * bytes, k->x.o->loc);
+                                              vec * bytes);
                 sim_unpack(s, type, packed, vec, to);
             }
             x[w * k->x.n + i] = to[which % vec];
@@ -197,7 +197,7 @@ across_load_all(Across *k, AxisSlots *t, int which, int base, Lv *x)
             Lv at = sim_shared_offset(s, index, bytes,
                                       slot_at(t, which, w, bytes, base));
             Lv packed = s->m->shared_load(s->l, at, sim_packed_type(s, type, each),
-                                          each * bytes, k->x.o->loc);
+                                          each * bytes);
             sim_unpack(s, type, packed, each, elems);
             for (int e = 0; e < each; e++)
                 x[(w + e) * k->x.n + i] = elems[e];

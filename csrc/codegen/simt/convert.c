@@ -108,7 +108,7 @@ store_vectors(Sim *s, const Op *o, const ConvPlan *p, int rep, int base)
             elems[e] = src[p->src_from[(rep * p->n_stores + i) << p->log2_store | e]];
         Lv offset = access_offset(s, p, at, p->store_moving, p->store_xor[i], base);
         s->m->shared_store(s->l, offset, sim_pack(s, t, elems, n),
-                           n << p->log2_elem_bytes, pred, o->loc);
+                           n << p->log2_elem_bytes, pred);
     }
 }
 
@@ -128,7 +128,7 @@ store_matrices(Sim *s, const Op *o, const ConvWay *way, int rep, int base)
         for (int k = 0; k < way->from.n; k++)
             words[k] = sim_pack_word(s, t, first + 2 * k, 2);
         Lv offset = access_offset(s, p, at, p->store_moving, p->store_xor[i], base);
-        s->m->stmatrix(s->l, offset, way->from.n, way->from.trans, words, o->loc);
+        s->m->stmatrix(s->l, offset, way->from.n, way->from.trans, words);
     }
 }
 
@@ -158,7 +158,7 @@ through_shared(Sim *s, const Op *o, const ConvWay *way)
         for (int i = 0; i < p->n_loads; i++) {
             Lv offset = access_offset(s, p, at, p->load_moving, p->load_xor[i], base);
             Lv x = s->m->shared_load(s->l, offset, sim_packed_type(s, t, n),
-                                     n << p->log2_elem_bytes, o->loc);
+                                     n << p->log2_elem_bytes);
             sim_unpack(s, t, x, n, value + ((rep * p->n_loads + i) << p->log2_load));
         }
     }
@@ -181,7 +181,7 @@ through_ldmatrix(Sim *s, const Op *o, const ConvWay *way)
         Col flat = layout_at(dst, (uint32_t)first, 0, 0, 0);
         Lv offset = access_offset(s, p, at, p->load_moving,
                                   f2_mul(p->offset_of, bits, flat), base);
-        s->m->ldmatrix(s->l, offset, n, way->to.trans, words, o->loc);
+        s->m->ldmatrix(s->l, offset, n, way->to.trans, words);
         for (int k = 0; k < n; k++)
             sim_unpack_word(s, t, words[k], 2, regs + first + 2 * k);
     }

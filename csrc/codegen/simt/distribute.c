@@ -581,7 +581,7 @@ op(Sim *s, const Op *o)
     case OP_LAUNCH_TEST: return;
     case OP_ASSERT: assertion(s, o); return;
     case OP_PRINT: print(s, o); return;
-    case OP_BARRIER: sim_barrier(s, o->loc); return;
+    case OP_BARRIER: sim_barrier(s); return;
     case OP_SHARED_ALLOC: sim_shared_alloc(s, o); return;
     case OP_SHARED_LOAD: sim_shared_load(s, o); return;
     case OP_SHARED_STORE: sim_shared_store(s, o); return;
@@ -741,7 +741,7 @@ cg_simt(Func *f, Binary *out)
     sim_map_open(&s);
     sim_end_setup(&s, "kernel");
     sim_block(&s, f->body);
-    s.m->end(l, f, s.shared_bytes);
+    s.m->end(l);
     ll_lines_close(l);
     sim_costs_report(l, f);
     ll_finish(l, ll_link(l, passes), out);

@@ -160,7 +160,7 @@ twist_panel(Panel *p, const Type *t)
 }
 
 static void
-store_panel(Sim *s, const Op *o, const Panel *p, const Val *v, Col chunk)
+store_panel(Sim *s, const Panel *p, const Val *v, Col chunk)
 {
     const Layout *l = v->type->layout;
     Col seen, chunks;
@@ -189,8 +189,7 @@ store_panel(Sim *s, const Op *o, const Panel *p, const Val *v, Col chunk)
                                          ll_i32(s->l, (int32_t)want), ""));
         Lv at = sim_xor(s, thread, seen, panel_offset(p, flat));
         s->m->shared_store(s->l, sim_shared_offset(s, at, bytes, p->base),
-                           sim_pack(s, p->t, elems, 1 << run), bytes << run, pred,
-                           o->loc);
+                           sim_pack(s, p->t, elems, 1 << run), bytes << run, pred);
     }
 }
 
@@ -231,8 +230,7 @@ aim_panel(Sim *s, const Type *acc, Panel *p)
 /* The panel's registers for one k, as the accumulator's kind of number. `at`: bytes of the
  * thread's element where k is 0. */
 static void
-load_panel(Sim *s, const Op *o, const Panel *p, const Layout *acc, Lv at, int k,
-           Elem work, Lv *out)
+load_panel(Sim *s, const Panel *p, const Layout *acc, Lv at, int k, Elem work, Lv *out)
 {
     int more = k * p->mn * ty_bytes(p->t);
     int bytes = ty_bytes(p->t), vec = 1 << p->log2_vec;
@@ -248,7 +246,7 @@ load_panel(Sim *s, const Op *o, const Panel *p, const Layout *acc, Lv at, int k,
         if (more + p->base)
             offset = LLVMBuildAdd(s->l->b, offset, ll_i32(s->l, more + p->base), "");
         Lv packed = s->m->shared_load(s->l, offset, sim_packed_type(s, p->t, vec),
-                                      vec * bytes, o->loc);
+                                      vec * bytes);
         sim_unpack(s, p->t, packed, vec, out + q);
     }
     for (int q = 0; q < p->n_regs; q++)
@@ -294,8 +292,8 @@ fma_steps(Sim *s, const Op *o, Panel *p, Lv *at, int n_steps, Lv *acc)
     Lv *x = NEW_N(s->a, Lv, p[0].n_regs), *y = NEW_N(s->a, Lv, p[1].n_regs);
     DotSides sides = dot_sides(o);
     for (int k = 0; k < n_steps; k++) {
-        load_panel(s, o, &p[0], l, at[0], k, work, x);
-        load_panel(s, o, &p[1], l, at[1], k, work, y);
+        load_panel(s, &p[0], l, at[0], k, work, x);
+        load_panel(s, &p[1], l, at[1], k, work, y);
         for (int r = 0; r < sim_n_regs(v); r++)
             if (is_wanted(o, &sides, r))
                 acc[r] = multiply_add(s, work, x[panel_register(&p[0], l, r)],
@@ -383,7 +381,7 @@ sim_fma_dot(Sim *s, const Op *o)
         if (chunk)
             sim_wait(s, o, WAIT_READ);
         for (int i = 0; i < 2; i++)
-            store_panel(s, o, &p[i], arg(o, i), (Col)chunk);
+            store_panel(s, &p[i], arg(o, i), (Col)chunk);
         sim_wait(s, o, WAIT_WRITTEN);
         fma_chunk(s, o, p, start, MIN(left, p[0].k), acc);
     }

@@ -5,7 +5,7 @@
 
 /* Every element of v at its flat index, stored once; neighbours as vectors. */
 static void
-store_all(Sim *s, const Op *o, const Val *v, int base)
+store_all(Sim *s, const Val *v, int base)
 {
     const Layout *l = v->type->layout;
     Lv owner = sim_owner(s, l);
@@ -23,7 +23,7 @@ store_all(Sim *s, const Op *o, const Val *v, int base)
         for (int e = 0; e < 1 << run; e++)
             elems[e] = x[r | vec.reg[e]];
         s->m->shared_store(s->l, at, sim_pack(s, v->type, elems, 1 << run),
-                           bytes << run, owner, o->loc);
+                           bytes << run, owner);
     }
     sim_pieces_end(s, &p);
 }
@@ -57,7 +57,7 @@ sim_gather(Sim *s, const Op *o)
     int base = sim_scratch(s, o), bytes = ty_bytes(v->type);
     if (arg(o, 1)->type->layout != v->type->layout)
         sim_bad_layout(s, o);
-    store_all(s, o, arg(o, 0), base);
+    store_all(s, arg(o, 0), base);
     sim_wait(s, o, WAIT_WRITTEN);
     Pieces p = sim_pieces(s, v, arg(o, 1), 0);
     Lv *to = sim_piece_result(s, &p, v), *wants = sim_piece(s, &p, arg(o, 1));
@@ -67,8 +67,7 @@ sim_gather(Sim *s, const Op *o)
         Lv from = source_index(s, o, sim_piece_index(s, &p, v->type->layout, r),
                                wants[r]);
         Lv at = sim_shared_offset(s, from, bytes, base);
-        Lv x = s->m->shared_load(s->l, at, sim_packed_type(s, v->type, 1), bytes,
-                                 o->loc);
+        Lv x = s->m->shared_load(s->l, at, sim_packed_type(s, v->type, 1), bytes);
         sim_unpack(s, v->type, x, 1, &to[r]);
     }
     sim_piece_keep(s, &p, v, to);
@@ -89,7 +88,7 @@ sim_histogram(Sim *s, const Op *o)
     Lv zero = ll_i32(l, 0);
     for (int r = 0; r < sim_n_regs(v); r++)
         s->m->shared_store(l, sim_shared_offset(s, sim_index(s, to, r), 4, base), zero,
-                           4, sim_owner(s, to), o->loc);
+                           4, sim_owner(s, to));
     sim_wait(s, o, WAIT_WRITTEN);
     Lv *x = sim_val(s, from), *mask = o->n_args > 1 ? sim_val(s, arg(o, 1)) : NULL;
     for (int r = 0; r < sim_n_regs(from); r++) {
@@ -100,11 +99,11 @@ sim_histogram(Sim *s, const Op *o)
         pred = sim_and(s, pred, mask ? mask[r] : NULL);
         bin = LLVMBuildTrunc(l->b, bin, l->i32, "");
         s->m->shared_atomic_add(l, sim_shared_offset(s, bin, 4, base), ll_i32(l, 1),
-                                pred, o->loc);
+                                pred);
     }
     sim_wait(s, o, WAIT_COMBINED);
     Lv *count = sim_define(s, v);
     for (int r = 0; r < sim_n_regs(v); r++)
         count[r] = s->m->shared_load(
-            l, sim_shared_offset(s, sim_index(s, to, r), 4, base), l->i32, 4, o->loc);
+            l, sim_shared_offset(s, sim_index(s, to, r), 4, base), l->i32, 4);
 }

@@ -23,7 +23,6 @@ typedef struct Access { /* one load, store or atomic of one thread */
     Lv owner; /* of an async_copy: elsewhere another thread makes it; NULL: everywhere */
     int cache, evict; /* CACHE_*, EVICT_* */
     bool is_volatile;
-    const Loc *loc;
 } Access;
 
 /* Instructions of a warpgroup, one after the other along k: 64 rows, `columns` columns, each 32

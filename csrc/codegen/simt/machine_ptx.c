@@ -113,10 +113,8 @@ ptx_begin(Ll *l, const Func *f, Lv *params)
 }
 
 void
-ptx_end(Ll *l, const Func *f, int shared_bytes)
+ptx_end(Ll *l)
 {
-    (void)f;
-    (void)shared_bytes; /* the launch gives the buffer its size */
     LLVMBuildRetVoid(l->b);
 }
 
@@ -167,9 +165,8 @@ ptx_num_programs(Ll *l, int axis)
 }
 
 void
-ptx_barrier(Ll *l, const Loc *loc)
+ptx_barrier(Ll *l)
 {
-    (void)loc;
     char text
         [32]; /* immediates: with a number in a register ptxas takes all 16 barriers */
     snprintf(text, sizeof text, l->team_threads ? "bar.sync 1, %d;" : "bar.sync 0;",
@@ -178,9 +175,8 @@ ptx_barrier(Ll *l, const Loc *loc)
 }
 
 void
-ptx_warp_sync(Ll *l, const Loc *loc)
+ptx_warp_sync(Ll *l)
 {
-    (void)loc;
     ll_asm(l, l->void_, "bar.warp.sync 0xffffffff;", "~{memory}", NULL, 0, true);
 }
 
@@ -266,9 +262,8 @@ ptx_cluster_open(Ll *l, int n_sites, const int *bytes, int shared_at, bool is_sh
 }
 
 void
-ptx_cluster_send(Ll *l, int site, Lv offset, Lv word, Lv rank, Lv pred, const Loc *loc)
+ptx_cluster_send(Ll *l, int site, Lv offset, Lv word, Lv rank, Lv pred)
 {
-    (void)loc;
     PtxMachine *m = ptx_state(l);
     wait_for_cluster(l);
     Lv args[] = {pred, ptx_shared_address(l, offset),
@@ -283,9 +278,8 @@ ptx_cluster_send(Ll *l, int site, Lv offset, Lv word, Lv rank, Lv pred, const Lo
 }
 
 void
-ptx_cluster_wait(Ll *l, int site, const Loc *loc)
+ptx_cluster_wait(Ll *l, int site)
 {
-    (void)loc;
     PtxMachine *m = ptx_state(l);
     ptx_mbar_wait(l, ll_i32(l, m->barriers_at + 8 * site), ll_i32(l, 0), 0);
 }

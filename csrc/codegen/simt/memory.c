@@ -223,7 +223,6 @@ move(Sim *s, const Op *o, Mover *k)
     k->mask = o->n_args > mask ? sim_val(s, arg(o, mask)) : NULL;
     k->other = loads && o->n_args > 2 ? sim_val(s, arg(o, 2)) : NULL;
     k->a.cache = (int)ir_attr(o, ATTR_CACHE), k->a.evict = (int)ir_attr(o, ATTR_EVICT);
-    k->a.loc = o->loc;
     Lv *r = loads ? sim_define(s, k->v) : NULL;
     if (!is_ragged)
         share_masks(s, k, k->mask ? arg(o, mask) : NULL);
@@ -253,7 +252,7 @@ sim_store(Sim *s, const Op *o)
 
 /* v, a result of o, to shared memory by its owners or, then, from there by all. */
 static void
-share(Sim *s, const Op *o, const Val *v, int at, bool stores)
+share(Sim *s, const Val *v, int at, bool stores)
 {
     if (!shared_result_bytes(v))
         return;
@@ -265,11 +264,11 @@ share(Sim *s, const Op *o, const Val *v, int at, bool stores)
         Lv offset = sim_shared_offset(s, index, bytes, at);
         if (stores)
             s->m->shared_store(s->l, offset, sim_pack(s, v->type, &x[i], 1), bytes,
-                               sim_owner(s, l), o->loc);
+                               sim_owner(s, l));
         else
             sim_unpack(s, v->type,
                        s->m->shared_load(s->l, offset, sim_packed_type(s, v->type, 1),
-                                         bytes, o->loc),
+                                         bytes),
                        1, &x[i]);
     }
 }
@@ -283,14 +282,14 @@ sim_share_results(Sim *s, const Op *o)
     int64_t base = sim_scratch(s, o), at = base;
     for (int k = 0; k < o->n_results; k++) {
         at = (at + 15) / 16 * 16;
-        share(s, o, result(o, k), (int)at, true);
+        share(s, result(o, k), (int)at, true);
         at += shared_result_bytes(result(o, k));
     }
     sim_wait(s, o, WAIT_WRITTEN);
     at = base;
     for (int k = 0; k < o->n_results; k++) {
         at = (at + 15) / 16 * 16;
-        share(s, o, result(o, k), (int)at, false);
+        share(s, result(o, k), (int)at, false);
         at += shared_result_bytes(result(o, k));
     }
 }
@@ -377,7 +376,7 @@ atomic(Sim *s, const Op *o)
     int bytes = ty_bytes(result(o, 0)->type), sem = (int)ir_attr(o, ATTR_SEM);
     bool fences = ir_attr(o, ATTR_FENCES);
     Atomic k = {.o = o,
-                .a = {.bytes = bytes, .align = bytes, .loc = o->loc},
+                .a = {.bytes = bytes, .align = bytes},
                 .vec = sim_vector(run.bit, run.log2),
                 .sem = fences ? SEM_RELAXED : sem,
                 .scope = (int)ir_attr(o, ATTR_SCOPE),
@@ -403,7 +402,7 @@ prefetch(Sim *s, const Op *o)
         vec = vector_of(o, dim, facts_access_log2(s->facts, o, dim, bytes));
     Lv *ptr = sim_val(s, v), owner = sim_owner(s, v->type->layout),
        *mask = op_mask(o) ? sim_val(s, op_mask(o)) : NULL;
-    Access a = {.cache = (int)ir_attr(o, ATTR_CACHE), .loc = o->loc};
+    Access a = {.cache = (int)ir_attr(o, ATTR_CACHE)};
     for (int i = 0; i < sim_n_regs(v); i++) {
         if ((uint32_t)i & vec.mask)
             continue;

@@ -154,18 +154,16 @@ ptx_shared_address(Ll *l, Lv offset)
 }
 
 Lv
-ptx_shared_load(Ll *l, Lv offset, Lt type, int align, const Loc *loc)
+ptx_shared_load(Ll *l, Lv offset, Lt type, int align)
 {
-    (void)loc;
     Lv v = LLVMBuildLoad2(l->b, type, ptx_shared_pointer(l, offset), "");
     LLVMSetAlignment(v, (unsigned)align);
     return v;
 }
 
 void
-ptx_shared_store(Ll *l, Lv offset, Lv value, int align, Lv pred, const Loc *loc)
+ptx_shared_store(Ll *l, Lv offset, Lv value, int align, Lv pred)
 {
-    (void)loc;
     if (!pred) {
         Lv v = LLVMBuildStore(l->b, value, ptx_shared_pointer(l, offset));
         LLVMSetAlignment(v, (unsigned)align);
@@ -186,9 +184,8 @@ ptx_shared_store(Ll *l, Lv offset, Lv value, int align, Lv pred, const Loc *loc)
 }
 
 Lv
-ptx_shared_atomic_add(Ll *l, Lv offset, Lv value, Lv pred, const Loc *loc)
+ptx_shared_atomic_add(Ll *l, Lv offset, Lv value, Lv pred)
 {
-    (void)loc;
     Asm a = asm_new(l);
     asm_out(&a, l->i32);
     asm_predicate(&a, pred);

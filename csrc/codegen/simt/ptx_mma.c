@@ -58,9 +58,8 @@ ptx_opaque(Ll *l, Lv x)
 }
 
 void
-ptx_ldmatrix(Ll *l, Lv offset, int n, bool trans, Lv *out, const Loc *loc)
+ptx_ldmatrix(Ll *l, Lv offset, int n, bool trans, Lv *out)
 {
-    (void)loc;
     Asm a = asm_new(l);
     for (int i = 0; i < n; i++)
         asm_out(&a, l->i32);
@@ -74,9 +73,8 @@ ptx_ldmatrix(Ll *l, Lv offset, int n, bool trans, Lv *out, const Loc *loc)
 }
 
 void
-ptx_stmatrix(Ll *l, Lv offset, int n, bool trans, Lv *words, const Loc *loc)
+ptx_stmatrix(Ll *l, Lv offset, int n, bool trans, Lv *words)
 {
-    (void)loc;
     Asm a = asm_new(l);
     asm_text(&a, "stmatrix.sync.aligned.m8n8.x%d%s.shared.b16 [$%d], ", n,
              trans ? ".trans" : "", asm_in(&a, ptx_shared_address(l, offset)));

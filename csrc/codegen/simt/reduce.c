@@ -137,8 +137,7 @@ combine_slots(Across *k, const AxisSlots *t, Lv index, int slot, int base)
         for (int w = 0; w < warps; w++) {
             int at = base + (slot + (w << t->warp_at)) * bytes;
             Lv from = sim_shared_offset(s, index, bytes, at);
-            Lv one = s->m->shared_load(s->l, from, sim_packed_type(s, type, 1), bytes,
-                                       k->x.o->loc);
+            Lv one = s->m->shared_load(s->l, from, sim_packed_type(s, type, 1), bytes);
             sim_unpack(s, type, one, 1, &x[w * k->x.n + i]);
             if (!w)
                 first[i] = from;
@@ -151,7 +150,7 @@ combine_slots(Across *k, const AxisSlots *t, Lv index, int slot, int base)
     for (int i = 0; i < k->x.n; i++) {
         const Type *type = arg(k->x.o, i)->type;
         s->m->shared_store(s->l, first[i], sim_pack(s, type, &x[i], 1), ty_bytes(type),
-                           NULL, k->x.o->loc);
+                           NULL);
     }
 }
 
@@ -289,7 +288,7 @@ send_partials(Across *k, int base, int site)
             int n = sim_to_words(s, arg(k->x.o, i)->type, k->v[i][r], word);
             for (int w = 0; w < n; w++)
                 s->m->cluster_send(l, site, word_at(k, warp, slot++, base), word[w],
-                                   lane, pred, k->x.o->loc);
+                                   lane, pred);
         }
 }
 
@@ -299,7 +298,7 @@ reduce_cluster(Across *k)
     Sim *s = k->s;
     int base = sim_scratch(s, k->x.o), site = sim_site(s, k->x.o), slot = 0;
     send_partials(k, base, site);
-    s->m->cluster_wait(s->l, site, k->x.o->loc);
+    s->m->cluster_wait(s->l, site);
     Col lane[LANE_BITS] = {0};
     for (int i = 0; i < s->log2_warps; i++)
         lane[i] = (Col)1 << i;
@@ -314,7 +313,7 @@ reduce_cluster(Across *k)
             Lv word[2];
             for (int w = 0; w < (ty_bytes(t) + 3) / 4; w++)
                 word[w] = s->m->shared_load(s->l, word_at(k, mine, slot++, base),
-                                            s->l->i32, 4, k->x.o->loc);
+                                            s->l->i32, 4);
             x[i] = sim_from_words(s, t, word);
         }
         for (int i = 0; i < s->log2_warps; i++)

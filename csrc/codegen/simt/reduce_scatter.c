@@ -99,7 +99,7 @@ keep(const Scatter *k, const Lv *tile, int rank, Lv own)
         for (int i = 0; i < WORDS; i++)
             all = LLVMBuildInsertElement(l->b, all, words[i], ll_i32(l, i), "");
         Lv at = LLVMBuildAdd(l->b, own, ll_i32(l, r * k->stride), "");
-        k->s->m->shared_store(l, at, all, 4 * WORDS, NULL, k->o->loc);
+        k->s->m->shared_store(l, at, all, 4 * WORDS, NULL);
     }
 }
 
@@ -147,7 +147,7 @@ add(const Scatter *k, int r, Lv *sum)
     for (int rank = 0; rank < k->n; rank++) {
         Lv at = LLVMBuildAdd(l->b, place(k, ll_i32(l, rank)), ll_i32(l, r * k->stride),
                              ""),
-           words = k->s->m->shared_load(l, at, four, 4 * WORDS, k->o->loc);
+           words = k->s->m->shared_load(l, at, four, 4 * WORDS);
         for (int i = 0; i < WORDS; i++) {
             Lv x = LLVMBuildExtractElement(l->b, words, ll_i32(l, i), "");
             x = LLVMBuildBitCast(l->b, x, type, "");

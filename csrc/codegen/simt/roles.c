@@ -82,7 +82,7 @@ arriving(Sim *s, const Op *o)
         err_say(s->c, o->loc, VALUE, "%lld arrivals of %lld threads", (long long)n,
                 (long long)threads);
     if (n * 32 == threads)
-        s->m->warp_sync(s->l, o->loc);
+        s->m->warp_sync(s->l);
     return sim_all_clear(s, (uint32_t)(threads / n - 1));
 }
 
@@ -195,7 +195,7 @@ sim_roles(Sim *s, const Op *o)
     if (has_pairs(s->f))
         s->m->pair_meet(l, true);
     else
-        s->m->barrier(l, o->loc);
+        s->m->barrier(l);
     Lv warp = sim_warp_number(s);
     LLVMBasicBlockRef producers = ll_block(l, "producers"), team = ll_block(l, "team"),
                       after = ll_block(l, "over");

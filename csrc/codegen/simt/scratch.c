@@ -61,18 +61,18 @@ sim_wait(Sim *s, const Op *o, int which)
     if (!(o->place->waits & which))
         return;
     if (o->place->by_warp && which != WAIT_FREE)
-        s->m->warp_sync(s->l, o->loc);
+        s->m->warp_sync(s->l);
     else
-        sim_barrier(s, o->loc);
+        sim_barrier(s);
 }
 
 void
-sim_barrier(Sim *s, const Loc *loc)
+sim_barrier(Sim *s)
 {
     if (s->log2_warps)
-        s->m->barrier(s->l, loc);
+        s->m->barrier(s->l);
     else
-        s->m->warp_sync(s->l, loc);
+        s->m->warp_sync(s->l);
 }
 
 Lv

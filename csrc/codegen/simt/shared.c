@@ -115,8 +115,7 @@ neighbours(const Layout *l, const Col *offset_of, int max)
 }
 
 void
-sim_write_part(Sim *s, const Val *v, const Type *smem, Lv slot, SlotPart part,
-               const Loc *loc)
+sim_write_part(Sim *s, const Val *v, const Type *smem, Lv slot, SlotPart part)
 {
     const Layout *l = v->type->layout;
     Col offset_of[MAX_BITS], lane[LANE_BITS];
@@ -135,7 +134,7 @@ sim_write_part(Sim *s, const Val *v, const Type *smem, Lv slot, SlotPart part,
             elems[e] = regs[r | vec.reg[e]];
         Lv at = address(s, &p, by);
         s->m->shared_store(s->l, at, sim_pack(s, v->type, elems, 1 << vec.log2),
-                           bytes << vec.log2, sim_owner(s, l), loc);
+                           bytes << vec.log2, sim_owner(s, l));
     }
 }
 
@@ -145,7 +144,7 @@ sim_shared_store(Sim *s, const Op *o)
     const Val *v = arg(o, 2);
     SlotPart all = {0, (int)ty_numel(v->type) * ty_bytes(v->type),
                     ir_attr(o, ATTR_FLIPS) != 0};
-    sim_write_part(s, v, arg(o, 0)->type, sim_slot_place(s, o, 0), all, o->loc);
+    sim_write_part(s, v, arg(o, 0)->type, sim_slot_place(s, o, 0), all);
 }
 
 /* What is contiguous along the pointers and along the offsets in the slot. */
@@ -192,8 +191,7 @@ sim_async_copy(Sim *s, const Op *o)
                 .align = bytes,
                 .owner = sim_owner(s, l),
                 .cache = (int)ir_attr(o, ATTR_CACHE),
-                .evict = (int)ir_attr(o, ATTR_EVICT),
-                .loc = o->loc};
+                .evict = (int)ir_attr(o, ATTR_EVICT)};
     for (int r = 0; r < sim_n_regs(arg(o, 0)); r++) {
         if ((uint32_t)r & vec.mask)
             continue;
@@ -216,8 +214,7 @@ sim_shared_view(Sim *s, const Op *o)
 
 struct SharedRead {
     const Type *t; /* of what is read, with its layout */
-    const Loc *loc;
-    Lv *regs; /* what has been read of it */
+    Lv *regs;      /* what has been read of it */
     Place p;
     Col offset_of[MAX_BITS], first; /* of the part that is read */
     bool is_ldmatrix;
@@ -230,7 +227,7 @@ static void
 read_matrices(Sim *s, const SharedRead *k, int r, Lv at)
 {
     Lv word[4];
-    s->m->ldmatrix(s->l, at, 1 << k->m.log2_n, k->m.trans, word, k->loc);
+    s->m->ldmatrix(s->l, at, 1 << k->m.log2_n, k->m.trans, word);
     for (int i = 0; i < 1 << k->m.log2_n; i++) {
         int first = r;
         for (int j = 0; j < k->m.log2_n; j++)
@@ -261,19 +258,18 @@ read_register(Sim *s, void *data, int r)
     }
     int n = 1 << k->vec.log2;
     Lv elems[MAX_VEC];
-    Lv x = s->m->shared_load(s->l, at, sim_packed_type(s, k->t, n), n * bytes, k->loc);
+    Lv x = s->m->shared_load(s->l, at, sim_packed_type(s, k->t, n), n * bytes);
     sim_unpack(s, k->t, x, n, elems);
     for (int e = 0; e < n; e++)
         k->regs[r | k->vec.reg[e]] = elems[e];
 }
 
 SharedRead *
-sim_open_slot(Sim *s, const Type *smem, Lv slot, const Layout *l, const Loc *loc)
+sim_open_slot(Sim *s, const Type *smem, Lv slot, const Layout *l)
 {
     Col lane[LANE_BITS];
     SharedRead *k = NEW(s->a, SharedRead);
     *k = (SharedRead){.t = ty_slot(s->c, smem, l),
-                      .loc = loc,
                       .regs = NEW_N(s->a, Lv, 1 << l->n[IN_REG])};
     layout_offsets(smem->layout, k->offset_of);
     lane_offsets(l, k->offset_of, lane);
@@ -294,7 +290,7 @@ void
 sim_read_slot(Sim *s, const Op *o, const Type *smem, Lv slot)
 {
     const Val *v = result(o, 0);
-    SharedRead *k = sim_open_slot(s, smem, slot, v->type->layout, o->loc);
+    SharedRead *k = sim_open_slot(s, smem, slot, v->type->layout);
     Lv *to = sim_define(s, v);
     for (int r = 0; r < sim_n_regs(v); r++)
         to[r] = sim_slot_reg(s, k, r);
@@ -433,7 +429,6 @@ sim_shared_load(Sim *s, const Op *o)
     Col lane[LANE_BITS];
     SharedRead *k = NEW(s->a, SharedRead);
     k->t = v->type;
-    k->loc = o->loc;
     part_offsets(o, k);
     lane_offsets(l, k->offset_of, lane);
     int bytes = ty_bytes(v->type);

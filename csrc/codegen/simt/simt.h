@@ -140,7 +140,7 @@ int sim_site(Sim *s, const Op *o); /* the number of its exchange in a cluster */
 int sim_scratch(Sim *s,
                 const Op *o); /* where o's place begins; waits until it is free */
 void sim_wait(Sim *s, const Op *o, int which); /* WAIT_*, where o has that one */
-void sim_barrier(Sim *s, const Loc *loc);      /* all threads of the program */
+void sim_barrier(Sim *s);                      /* all threads of the program */
 /* Index * bytes + at. */
 Lv sim_shared_offset(Sim *s, Lv index, int elem_bytes, int at);
 
@@ -162,13 +162,11 @@ typedef struct SlotPart {
     int from, bytes;
     bool in_place; /* as address computes */
 } SlotPart;
-void sim_write_part(Sim *s, const Val *v, const Type *smem, Lv slot, SlotPart part,
-                    const Loc *loc);
+void sim_write_part(Sim *s, const Val *v, const Type *smem, Lv slot, SlotPart part);
 void sim_read_slot(Sim *s, const Op *o, const Type *smem, Lv slot);
 /* The same register by register, when asked, for threads that hold elements as l says. */
 typedef struct SharedRead SharedRead;
-SharedRead *sim_open_slot(Sim *s, const Type *smem, Lv slot, const Layout *l,
-                          const Loc *loc);
+SharedRead *sim_open_slot(Sim *s, const Type *smem, Lv slot, const Layout *l);
 Lv sim_slot_reg(Sim *s, SharedRead *k, int r);
 void sim_map_open(Sim *s); /* tensor.c: before all ops */
 void sim_tensor_map(Sim *s, const Op *o);

@@ -77,7 +77,7 @@ sim_map_open(Sim *s)
     s->m->mbar_init(s->l, o->place->mbar, 1, 32 << s->log2_warps);
     s->m->mbar_init_done(s->l);
     ll_jump(s->l, all);
-    sim_barrier(s, s->f->loc);
+    sim_barrier(s);
 }
 
 void
@@ -192,7 +192,7 @@ meet(Sim *s, const Op *o, int groups)
     if (groups > 1)
         s->m->group_barrier(s->l, sim_in_first_group(s));
     else if (ir_store_stage(o))
-        sim_barrier(s, o->loc);
+        sim_barrier(s);
     else
         sim_wait(s, o, WAIT_WRITTEN);
 }
@@ -209,7 +209,7 @@ store_piece(Sim *s, const Op *o, const Boxes *k, const StoreStage *g, bool is_st
     }
     Lv to = ll_i32(s->l, k->at + i % g->held * bytes);
     sim_write_part(s, arg(o, o->n_args - 1), k->form.smem, to,
-                   (SlotPart){i * bytes, bytes, false}, o->loc);
+                   (SlotPart){i * bytes, bytes, false});
     s->m->fence_async(s->l);
     if (g->held > 1)
         wait_for_sent(s, is_in_order, g->groups);

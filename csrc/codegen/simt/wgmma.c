@@ -320,7 +320,7 @@ multiply_by_words(const Product *p, Operands *x, int n_regs)
     const Val *v = arg(p->o, 0);
     const Layout *l = layout_of_a(p, 1);
     SharedRead *from = sim_open_slot(s, v->type, sim_val(s, v)[0],
-                                     layout_wgmma_by_words(s->c, l), p->o->loc);
+                                     layout_wgmma_by_words(s->c, l));
     int depth = steps_at_once(p) * p->step;
     if (depth == p->k) /* there is no other set */
         s->m->wgmma_wait(s->l, 0, NULL, 0, NULL, 0);
