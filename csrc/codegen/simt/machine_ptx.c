@@ -167,17 +167,15 @@ ptx_num_programs(Ll *l, int axis)
 void
 ptx_barrier(Ll *l)
 {
-    char text
-        [32]; /* immediates: with a number in a register ptxas takes all 16 barriers */
-    snprintf(text, sizeof text, l->team_threads ? "bar.sync 1, %d;" : "bar.sync 0;",
-             l->team_threads);
-    ll_asm(l, l->void_, text, "~{memory}", NULL, 0, true);
+    /* Immediates: with a number in a register ptxas takes all 16 barriers. */
+    asm_statement(l, l->team_threads ? "bar.sync 1, %d;" : "bar.sync 0;",
+                  l->team_threads);
 }
 
 void
 ptx_warp_sync(Ll *l)
 {
-    ll_asm(l, l->void_, "bar.warp.sync 0xffffffff;", "~{memory}", NULL, 0, true);
+    asm_statement(l, "bar.warp.sync 0xffffffff;");
 }
 
 static Lv
@@ -223,8 +221,7 @@ wait_for_cluster(Ll *l)
 {
     PtxMachine *m = ptx_state(l);
     if (!m->is_cluster_ready)
-        ll_asm(l, l->void_, "barrier.cluster.wait.aligned;", "~{memory}", NULL, 0,
-               true);
+        asm_statement(l, "barrier.cluster.wait.aligned;");
     m->is_cluster_ready = true;
 }
 
@@ -246,8 +243,7 @@ ptx_cluster_open(Ll *l, int n_sites, const int *bytes, int shared_at, bool is_sh
         ll_asm(l, l->void_, "mbarrier.init.shared::cta.b64 [$0], 1;", "r,~{memory}",
                &at, 1, true);
     }
-    ll_asm(l, l->void_, "fence.mbarrier_init.release.cluster;", "~{memory}", NULL, 0,
-           true);
+    ptx_mbar_init_done(l);
     for (int i = 0; i < n_sites; i++) {
         Lv args[] = {ptx_shared_address(l, ll_i32(l, shared_at + 8 * i)),
                      ll_i32(l, bytes[i])};
@@ -255,8 +251,7 @@ ptx_cluster_open(Ll *l, int n_sites, const int *bytes, int shared_at, bool is_sh
                "r,r,~{memory}", args, 2, true);
     }
     ll_jump(l, go);
-    ll_asm(l, l->void_, "barrier.cluster.arrive.relaxed.aligned;", "~{memory}", NULL, 0,
-           true);
+    asm_statement(l, "barrier.cluster.arrive.relaxed.aligned;");
     if (is_shared)
         wait_for_cluster(l);
 }

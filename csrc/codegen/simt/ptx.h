@@ -42,12 +42,16 @@ void asm_text(Asm *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
 int asm_out(Asm *a, Lt t);
 int asm_out_early(Asm *a, Lt t); /* written before all inputs are read */
 int asm_in(Asm *a, Lv x);
-void asm_tie(Asm *a, int out, Lv x);       /* x is what output `out` holds before */
-void asm_vector(Asm *a, int first, int n); /* "{$first, .., $last}" */
-void asm_list(Asm *a, int first, int n);   /* the same, or "$first" alone */
-void asm_predicate(Asm *a, Lv pred);       /* "@$n "; nothing when NULL */
+void asm_tie(Asm *a, int out, Lv x);         /* x is what output `out` holds before */
+void asm_vector(Asm *a, int first, int n);   /* "{$first, .., $last}" */
+void asm_list(Asm *a, int first, int n);     /* the same, or "$first" alone */
+void asm_inputs(Asm *a, const Lv *x, int n); /* n inputs as a vector */
+void asm_predicate(Asm *a, Lv pred);         /* "@$n "; nothing when NULL */
 Lv asm_done(Asm *a, bool touches_memory, bool effects);
-Lv asm_result(Asm *a, Lv call, int i);
+/* The same; its results go to out. */
+void asm_done_to(Asm *a, bool touches_memory, bool effects, Lv *out);
+/* One that has no operands, touches memory and has effects. */
+void asm_statement(Ll *l, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* How a packed value travels through asm: its registers and the suffix of the access. */
 typedef struct Parts {
@@ -58,6 +62,9 @@ typedef struct Parts {
 Parts asm_parts(Ll *l, Lt t);
 void asm_suffix(Asm *a, const Parts *p); /* ".v4.b32 " */
 Lv asm_part(Ll *l, const Parts *p, Lv value, int i);
+void asm_packed(Asm *a, const Parts *p, Lv value); /* inputs, as asm_list has them */
+/* asm_done of what touches memory, whose outputs are the parts of a value of type t. */
+Lv asm_done_packed(Asm *a, const Parts *p, Lt t);
 Lv ptx_as_bits(Ll *l, Elem e, Lv x); /* an element as an integer register */
 
 /* ---- the slots of machine.def ---------------------------------------------------- */

@@ -95,6 +95,15 @@ asm_list(Asm *a, int first, int n)
         asm_text(a, "$%d", first);
 }
 
+void
+asm_inputs(Asm *a, const Lv *x, int n)
+{
+    int first = a->out.n + a->in.n;
+    for (int i = 0; i < n; i++)
+        asm_in(a, x[i]);
+    asm_vector(a, first, n);
+}
+
 /* Many results of one type have a name, %float.128, because LLVM writes their type wherever one of
  * them is taken: without it 4600 of them were 2.1 of the 2.6 MB of an attention's text, and a sixth
  * of the time that it took to compile. */
@@ -138,10 +147,29 @@ asm_done(Asm *a, bool touches_memory, bool effects)
     return ll_asm(l, t, a->text.at, a->constraints.at, a->in.at, a->in.n, effects);
 }
 
-Lv
+static Lv
 asm_result(Asm *a, Lv call, int i)
 {
     return a->out.n == 1 ? call : LLVMBuildExtractValue(a->l->b, call, (unsigned)i, "");
+}
+
+void
+asm_done_to(Asm *a, bool touches_memory, bool effects, Lv *out)
+{
+    Lv call = asm_done(a, touches_memory, effects);
+    for (int i = 0; i < a->out.n; i++)
+        out[i] = asm_result(a, call, i);
+}
+
+void
+asm_statement(Ll *l, const char *fmt, ...)
+{
+    Asm a = asm_new(l);
+    va_list ap;
+    va_start(ap, fmt);
+    sb_vprintf(&a.text, fmt, ap);
+    va_end(ap);
+    asm_done(&a, true, true);
 }
 
 void
@@ -178,6 +206,29 @@ asm_part(Ll *l, const Parts *p, Lv value, int i)
     if (p->is_byte)
         return LLVMBuildZExt(l->b, value, l->i32, "");
     return p->n > 1 ? LLVMBuildExtractElement(l->b, value, ll_i32(l, i), "") : value;
+}
+
+void
+asm_packed(Asm *a, const Parts *p, Lv value)
+{
+    int first = a->out.n + a->in.n;
+    for (int i = 0; i < p->n; i++)
+        asm_in(a, asm_part(a->l, p, value, i));
+    asm_list(a, first, p->n);
+}
+
+Lv
+asm_done_packed(Asm *a, const Parts *p, Lt t)
+{
+    Ll *l = a->l;
+    Lv call = asm_done(a, true, true), v = LLVMGetPoison(t);
+    if (p->is_byte)
+        return LLVMBuildTrunc(l->b, call, l->i8, "");
+    if (p->n == 1)
+        return call;
+    for (int i = 0; i < p->n; i++)
+        v = LLVMBuildInsertElement(l->b, v, asm_result(a, call, i), ll_i32(l, i), "");
+    return v;
 }
 
 /* An element as an integer register. */

@@ -35,26 +35,18 @@ atom(Ll *l, const Atom *k, Lv *values, int n, Lv otherwise)
     }
     asm_text(&a, "[$%d]", asm_in(&a, k->ptr));
     for (int i = 0; i < n; i++) {
-        int first = a.out.n + a.in.n;
-        for (int e = 0; e < p.n; e++)
-            asm_in(&a, asm_part(l, &p, values[i], e));
         asm_text(&a, ", ");
-        asm_list(&a, first, p.n);
+        asm_packed(&a, &p, values[i]);
     }
     asm_text(&a, ";");
     if (!otherwise)
         otherwise = LLVMConstNull(t);
     for (int i = 0; i < p.n && k->pred && !is_red; i++)
         asm_tie(&a, i, asm_part(l, &p, otherwise, i));
-    Lv call = asm_done(&a, true, true);
-    if (is_red)
-        return LLVMConstNull(t);
-    if (p.n == 1)
-        return call;
-    Lv v = LLVMGetPoison(t);
-    for (int i = 0; i < p.n; i++)
-        v = LLVMBuildInsertElement(l->b, v, asm_result(&a, call, i), ll_i32(l, i), "");
-    return v;
+    if (!is_red)
+        return asm_done_packed(&a, &p, t);
+    asm_done(&a, true, true);
+    return LLVMConstNull(t);
 }
 
 /* "ld.acquire.gpu.global.b32 $0, [ptr];" and st's; bytes travel in words. An acquire of which nobody
@@ -239,7 +231,5 @@ ptx_atomic_cas(Ll *l, const Access *x, Elem e, int sem, int scope, Lv compare, L
 void
 ptx_fence(Ll *l, int scope)
 {
-    Asm a = asm_new(l);
-    asm_text(&a, "fence.acq_rel.%s;", scope_word[scope]);
-    asm_done(&a, true, true);
+    asm_statement(l, "fence.acq_rel.%s;", scope_word[scope]);
 }

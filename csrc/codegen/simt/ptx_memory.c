@@ -89,15 +89,7 @@ ptx_load(Ll *l, const Access *x, Lt type, Lv other)
     if (x->pred)
         for (int i = 0; i < p.n; i++)
             asm_tie(&a, i, other ? asm_part(l, &p, other, i) : LLVMConstNull(p.type));
-    Lv call = asm_done(&a, true, true);
-    if (p.is_byte)
-        return LLVMBuildTrunc(l->b, call, l->i8, "");
-    if (p.n == 1)
-        return call;
-    Lv v = LLVMGetPoison(type);
-    for (int i = 0; i < p.n; i++)
-        v = LLVMBuildInsertElement(l->b, v, asm_result(&a, call, i), ll_i32(l, i), "");
-    return v;
+    return asm_done_packed(&a, &p, type);
 }
 
 void
@@ -115,10 +107,7 @@ ptx_store(Ll *l, const Access *x, Lv value)
     put_hints(&a, x);
     asm_suffix(&a, &p);
     asm_text(&a, "[$%d], ", asm_in(&a, x->ptr));
-    int first = a.in.n;
-    for (int i = 0; i < p.n; i++)
-        asm_in(&a, asm_part(l, &p, value, i));
-    asm_list(&a, first, p.n);
+    asm_packed(&a, &p, value);
     put_policy(&a, x);
     asm_text(&a, ";");
     asm_done(&a, true, true);
@@ -175,10 +164,7 @@ ptx_shared_store(Ll *l, Lv offset, Lv value, int align, Lv pred)
     asm_text(&a, "st.shared");
     asm_suffix(&a, &p);
     asm_text(&a, "[$%d], ", asm_in(&a, ptx_shared_address(l, offset)));
-    int first = a.in.n;
-    for (int i = 0; i < p.n; i++)
-        asm_in(&a, asm_part(l, &p, value, i));
-    asm_list(&a, first, p.n);
+    asm_packed(&a, &p, value);
     asm_text(&a, ";");
     asm_done(&a, true, true);
 }
@@ -227,13 +213,11 @@ ptx_async_copy(Ll *l, Lv offset, const Access *x)
 void
 ptx_async_commit(Ll *l)
 {
-    ll_asm(l, l->void_, "cp.async.commit_group;", "~{memory}", NULL, 0, true);
+    asm_statement(l, "cp.async.commit_group;");
 }
 
 void
 ptx_async_wait(Ll *l, int pending)
 {
-    char text[40];
-    snprintf(text, sizeof text, "cp.async.wait_group %d;", pending);
-    ll_asm(l, l->void_, text, "~{memory}", NULL, 0, true);
+    asm_statement(l, "cp.async.wait_group %d;", pending);
 }

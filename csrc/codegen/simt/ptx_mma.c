@@ -8,17 +8,6 @@ ptx_has_mma(Ll *l, MmaKind k)
     return ptx_sm_at_least(l, mma_shape[k].min_sm);
 }
 
-/* A vector of n inputs; their numbers follow those of the outputs. */
-static void
-put_operand(Asm *x, Lv *word, int n)
-{
-    int first = x->out.n + x->in.n;
-    for (int i = 0; i < n; i++)
-        asm_in(x, word[i]);
-    asm_vector(x, first, n);
-    asm_text(x, ", ");
-}
-
 void
 ptx_mma(Ll *l, MmaKind k, Lv *d, Lv *a, Lv *b)
 {
@@ -35,15 +24,15 @@ ptx_mma(Ll *l, MmaKind k, Lv *d, Lv *a, Lv *b)
              word[s->d], word[s->a], word[s->b], word[s->d]);
     asm_vector(&x, 0, s->d_regs);
     asm_text(&x, ", ");
-    put_operand(&x, a, s->a_regs);
-    put_operand(&x, b, s->b_regs);
+    asm_inputs(&x, a, s->a_regs);
+    asm_text(&x, ", ");
+    asm_inputs(&x, b, s->b_regs);
+    asm_text(&x, ", ");
     asm_vector(&x, 0, s->d_regs);
     asm_text(&x, ";");
     for (int i = 0; i < s->d_regs; i++)
         asm_tie(&x, i, d[i]);
-    Lv call = asm_done(&x, false, true);
-    for (int i = 0; i < s->d_regs; i++)
-        d[i] = asm_result(&x, call, i);
+    asm_done_to(&x, false, true, d);
 }
 
 Lv
@@ -67,9 +56,7 @@ ptx_ldmatrix(Ll *l, Lv offset, int n, bool trans, Lv *out)
              trans ? ".trans" : "");
     asm_vector(&a, 0, n);
     asm_text(&a, ", [$%d];", asm_in(&a, ptx_shared_address(l, offset)));
-    Lv call = asm_done(&a, true, true);
-    for (int i = 0; i < n; i++)
-        out[i] = asm_result(&a, call, i);
+    asm_done_to(&a, true, true, out);
 }
 
 void
@@ -78,10 +65,7 @@ ptx_stmatrix(Ll *l, Lv offset, int n, bool trans, Lv *words)
     Asm a = asm_new(l);
     asm_text(&a, "stmatrix.sync.aligned.m8n8.x%d%s.shared.b16 [$%d], ", n,
              trans ? ".trans" : "", asm_in(&a, ptx_shared_address(l, offset)));
-    int first = a.in.n;
-    for (int i = 0; i < n; i++)
-        asm_in(&a, words[i]);
-    asm_vector(&a, first, n);
+    asm_inputs(&a, words, n);
     asm_text(&a, ";");
     asm_done(&a, true, true);
 }

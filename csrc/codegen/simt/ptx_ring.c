@@ -20,8 +20,7 @@ ptx_mbar_init(Ll *l, int at, int n, int arrivals)
 void
 ptx_mbar_init_done(Ll *l)
 {
-    ll_asm(l, l->void_, "fence.mbarrier_init.release.cluster;", "~{memory}", NULL, 0,
-           true);
+    asm_statement(l, "fence.mbarrier_init.release.cluster;");
 }
 
 static void
@@ -89,8 +88,7 @@ ptx_mbar_arrive(Ll *l, Lv at, int bytes, Lv pred)
 void
 ptx_pair_open(Ll *l)
 {
-    ptx_state(l)->is_pair = true;
-    ll_fn_attr(l, l->fn, "nvvm.cluster_dim", "2,1,1");
+    ptx_share_program(l, 2);
 }
 
 void
@@ -111,12 +109,8 @@ ptx_pair_arrive(Ll *l, Lv at, Lv pred)
 void
 ptx_pair_meet(Ll *l, bool is_begin)
 {
-    static const char *const text[][2] = {{"barrier.cluster.arrive.relaxed;",
-                                           "barrier.cluster.wait;"},
-                                          {"barrier.cluster.arrive.relaxed.aligned;",
-                                           "barrier.cluster.wait.acquire.aligned;"}};
-    for (int i = 0; i < 2; i++)
-        ll_asm(l, l->void_, text[is_begin][i], "~{memory}", NULL, 0, true);
+    asm_statement(l, "barrier.cluster.arrive.relaxed%s;", is_begin ? ".aligned" : "");
+    asm_statement(l, "barrier.cluster.wait%s;", is_begin ? ".acquire.aligned" : "");
 }
 
 /* Of the kernel, before other code names shared memory. */
@@ -143,8 +137,8 @@ ptx_cluster_rank(Ll *l)
 void
 ptx_cluster_meet(Ll *l)
 {
-    ll_asm(l, l->void_, "barrier.cluster.arrive.aligned;", "~{memory}", NULL, 0, true);
-    ll_asm(l, l->void_, "barrier.cluster.wait.aligned;", "~{memory}", NULL, 0, true);
+    asm_statement(l, "barrier.cluster.arrive.aligned;");
+    asm_statement(l, "barrier.cluster.wait.aligned;");
 }
 
 Lv
@@ -163,10 +157,7 @@ ptx_cluster_push(Ll *l, Lv place, int behind, Lv words[4], Lv mbar)
              "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 "
              "[$%d+%d], ",
              asm_in(&x, place), behind);
-    int first = x.out.n + x.in.n;
-    for (int i = 0; i < 4; i++)
-        asm_in(&x, words[i]);
-    asm_vector(&x, first, 4);
+    asm_inputs(&x, words, 4);
     asm_text(&x, ", [$%d];", asm_in(&x, mbar));
     asm_done(&x, true, true);
 }
@@ -249,10 +240,7 @@ ptx_tma_load(Ll *l, Lv map, Lv to, Lv bar, Lv *coords, int n, bool is_pair)
              n, is_pair ? ".multicast::cluster" : "");
     asm_text(&x, "[$%d], ", asm_in(&x, ptx_shared_address(l, to)));
     asm_text(&x, "[$%d, ", asm_in(&x, map));
-    int first = x.out.n + x.in.n;
-    for (int i = 0; i < n; i++)
-        asm_in(&x, coords[i]);
-    asm_vector(&x, first, n);
+    asm_inputs(&x, coords, n);
     asm_text(&x, "], [$%d]", asm_in(&x, ptx_shared_address(l, bar)));
     if (is_pair)
         asm_text(&x, ", $%d", asm_in(&x, LLVMConstInt(l->i16, BOTH, 0)));
@@ -263,10 +251,7 @@ ptx_tma_load(Ll *l, Lv map, Lv to, Lv bar, Lv *coords, int n, bool is_pair)
 void
 ptx_set_registers(Ll *l, int n, bool more)
 {
-    char text[64];
-    snprintf(text, sizeof text, "setmaxnreg.%s.sync.aligned.u32 %d;",
-             more ? "inc" : "dec", n);
-    ll_asm(l, l->void_, text, "~{memory}", NULL, 0, true);
+    asm_statement(l, "setmaxnreg.%s.sync.aligned.u32 %d;", more ? "inc" : "dec", n);
 }
 
 Lv

@@ -39,10 +39,7 @@ ptx_tensor_store(Ll *l, Lv map, Lv from, Lv *coords, int n)
     Asm a = asm_new(l);
     asm_text(&a, "cp.async.bulk.tensor.%dd.global.shared::cta.tile.bulk_group [$%d, ",
              n, asm_in(&a, map));
-    int first = a.out.n + a.in.n;
-    for (int i = 0; i < n; i++)
-        asm_in(&a, coords[i]);
-    asm_vector(&a, first, n);
+    asm_inputs(&a, coords, n);
     asm_text(&a, "], [$%d];", asm_in(&a, ptx_shared_address(l, from)));
     asm_done(&a, true, true);
 }
@@ -50,15 +47,13 @@ ptx_tensor_store(Ll *l, Lv map, Lv from, Lv *coords, int n)
 void
 ptx_tensor_commit(Ll *l)
 {
-    ll_asm(l, l->void_, "cp.async.bulk.commit_group;", "~{memory}", NULL, 0, true);
+    asm_statement(l, "cp.async.bulk.commit_group;");
 }
 
 void
 ptx_tensor_wait(Ll *l, bool is_read)
 {
-    ll_asm(l, l->void_,
-           is_read ? "cp.async.bulk.wait_group.read 0;" : "cp.async.bulk.wait_group 0;",
-           "~{memory}", NULL, 0, true);
+    asm_statement(l, "cp.async.bulk.wait_group%s 0;", is_read ? ".read" : "");
 }
 
 Lv

@@ -55,11 +55,8 @@ add_step(Asm *x, const Wgmma *w, int step, const Lv *a)
     asm_vector(x, 0, w->n_sums);
     /* LLVM numbers what is tied as operands of its own, behind the others. */
     if (a) {
-        int first = x->out.n + x->in.n;
-        for (int i = 0; i < 4; i++)
-            asm_in(x, a[i]);
         asm_text(x, ", ");
-        asm_vector(x, first, 4);
+        asm_inputs(x, a, 4);
     } else {
         Lv from = descriptor(l, &w->a, w->a_first, w->a_offset[step]);
         asm_text(x, ", $%d", asm_in(x, from));
@@ -88,9 +85,7 @@ ptx_wgmma(Ll *l, const Wgmma *w, Lv *d, Lv (*a)[4])
         add_step(&x, w, i, a ? a[i] : NULL);
     for (int i = 0; i < n; i++)
         asm_tie(&x, i, d[i]);
-    Lv call = asm_done(&x, false, true);
-    for (int i = 0; i < n; i++)
-        d[i] = asm_result(&x, call, i);
+    asm_done_to(&x, false, true, d);
 }
 
 /* Statement of assembly `text` behind all that d, n registers, and `kept` are made of. */
@@ -105,9 +100,7 @@ hold(Ll *l, const char *text, Lv *d, int n, const Lv *kept, int n_kept)
         asm_in(&x, kept[i]);
     for (int i = 0; i < n; i++)
         asm_tie(&x, i, d[i]);
-    Lv call = asm_done(&x, true, true);
-    for (int i = 0; i < n; i++)
-        d[i] = asm_result(&x, call, i);
+    asm_done_to(&x, true, true, d);
 }
 
 void
@@ -119,7 +112,7 @@ ptx_wgmma_fence(Ll *l, Lv *d, int n, Lv *kept, int n_kept)
 void
 ptx_wgmma_commit(Ll *l)
 {
-    ll_asm(l, l->void_, "wgmma.commit_group.sync.aligned;", "~{memory}", NULL, 0, true);
+    asm_statement(l, "wgmma.commit_group.sync.aligned;");
 }
 
 void
@@ -133,5 +126,5 @@ ptx_wgmma_wait(Ll *l, int pending, Lv *d, int n, Lv *kept, int n_kept)
 void
 ptx_fence_async(Ll *l)
 {
-    ll_asm(l, l->void_, "fence.proxy.async.shared::cta;", "~{memory}", NULL, 0, true);
+    asm_statement(l, "fence.proxy.async.shared::cta;");
 }
