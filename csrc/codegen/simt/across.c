@@ -133,8 +133,7 @@ across_store(Across *k, const AxisSlots *t, int base)
                 continue;
             Lv at = sim_shared_offset(s, index, bytes,
                                       slot_at(t, which - vec, 0, bytes, base));
-            s->m->shared_store(s->l, at, sim_pack(s, type, elems, vec), vec * bytes,
-                               pred);
+            sim_shared_put(s, type, at, elems, vec, pred);
         }
         base += axis_operand_bytes(&k->x, t, i);
     }
@@ -168,9 +167,7 @@ load_vectors(Across *k, AxisSlots *t, Lv index, int warps, int which, int base, 
             if (which % vec == 0) {
                 Lv at = sim_shared_offset(s, index, bytes,
                                           slot_at(t, which, w, bytes, base));
-                Lv packed = s->m->shared_load(s->l, at, sim_packed_type(s, type, vec),
-                                              vec * bytes);
-                sim_unpack(s, type, packed, vec, to);
+                sim_shared_get(s, type, at, vec, to);
             }
             x[w * k->x.n + i] = to[which % vec];
         }
@@ -196,9 +193,7 @@ across_load_all(Across *k, AxisSlots *t, int which, int base, Lv *x)
         for (int w = 0; w < warps; w += each) {
             Lv at = sim_shared_offset(s, index, bytes,
                                       slot_at(t, which, w, bytes, base));
-            Lv packed = s->m->shared_load(s->l, at, sim_packed_type(s, type, each),
-                                          each * bytes);
-            sim_unpack(s, type, packed, each, elems);
+            sim_shared_get(s, type, at, each, elems);
             for (int e = 0; e < each; e++)
                 x[(w + e) * k->x.n + i] = elems[e];
         }

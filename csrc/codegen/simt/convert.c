@@ -107,8 +107,7 @@ store_vectors(Sim *s, const Op *o, const ConvPlan *p, int rep, int base)
         for (int e = 0; e < n; e++)
             elems[e] = src[p->src_from[(rep * p->n_stores + i) << p->log2_store | e]];
         Lv offset = access_offset(s, p, at, p->store_moving, p->store_xor[i], base);
-        s->m->shared_store(s->l, offset, sim_pack(s, t, elems, n),
-                           n << p->log2_elem_bytes, pred);
+        sim_shared_put(s, t, offset, elems, n, pred);
     }
 }
 
@@ -157,9 +156,8 @@ through_shared(Sim *s, const Op *o, const ConvWay *way)
         sim_wait(s, o, WAIT_WRITTEN);
         for (int i = 0; i < p->n_loads; i++) {
             Lv offset = access_offset(s, p, at, p->load_moving, p->load_xor[i], base);
-            Lv x = s->m->shared_load(s->l, offset, sim_packed_type(s, t, n),
-                                     n << p->log2_elem_bytes);
-            sim_unpack(s, t, x, n, value + ((rep * p->n_loads + i) << p->log2_load));
+            sim_shared_get(s, t, offset, n,
+                           value + ((rep * p->n_loads + i) << p->log2_load));
         }
     }
     for (int r = 0; r < p->n_dst; r++)

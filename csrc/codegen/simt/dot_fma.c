@@ -188,8 +188,8 @@ store_panel(Sim *s, const Panel *p, const Val *v, Col chunk)
                            LLVMBuildICmp(s->l->b, LLVMIntEQ, mine,
                                          ll_i32(s->l, (int32_t)want), ""));
         Lv at = sim_xor(s, thread, seen, panel_offset(p, flat));
-        s->m->shared_store(s->l, sim_shared_offset(s, at, bytes, p->base),
-                           sim_pack(s, p->t, elems, 1 << run), bytes << run, pred);
+        sim_shared_put(s, p->t, sim_shared_offset(s, at, bytes, p->base), elems,
+                       1 << run, pred);
     }
 }
 
@@ -245,9 +245,7 @@ load_panel(Sim *s, const Panel *p, const Layout *acc, Lv at, int k, Elem work, L
         offset = sim_xor(s, offset, 0, (by & ~p->can_have) * (Col)bytes);
         if (more + p->base)
             offset = LLVMBuildAdd(s->l->b, offset, ll_i32(s->l, more + p->base), "");
-        Lv packed = s->m->shared_load(s->l, offset, sim_packed_type(s, p->t, vec),
-                                      vec * bytes);
-        sim_unpack(s, p->t, packed, vec, out + q);
+        sim_shared_get(s, p->t, offset, vec, out + q);
     }
     for (int q = 0; q < p->n_regs; q++)
         out[q] = cg_cast(s->l, p->t->elem, work, out[q], ROUND_RTNE);

@@ -22,8 +22,7 @@ store_all(Sim *s, const Val *v, int base)
             at = sim_shared_offset(s, sim_piece_index(s, &p, l, r), bytes, base);
         for (int e = 0; e < 1 << run; e++)
             elems[e] = x[r | vec.reg[e]];
-        s->m->shared_store(s->l, at, sim_pack(s, v->type, elems, 1 << run),
-                           bytes << run, owner);
+        sim_shared_put(s, v->type, at, elems, 1 << run, owner);
     }
     sim_pieces_end(s, &p);
 }
@@ -67,8 +66,7 @@ sim_gather(Sim *s, const Op *o)
         Lv from = source_index(s, o, sim_piece_index(s, &p, v->type->layout, r),
                                wants[r]);
         Lv at = sim_shared_offset(s, from, bytes, base);
-        Lv x = s->m->shared_load(s->l, at, sim_packed_type(s, v->type, 1), bytes);
-        sim_unpack(s, v->type, x, 1, &to[r]);
+        sim_shared_get(s, v->type, at, 1, &to[r]);
     }
     sim_piece_keep(s, &p, v, to);
     sim_pieces_end(s, &p);

@@ -263,13 +263,9 @@ share(Sim *s, const Val *v, int at, bool stores)
         Lv index = l ? sim_index(s, l, i) : ll_i32(s->l, 0);
         Lv offset = sim_shared_offset(s, index, bytes, at);
         if (stores)
-            s->m->shared_store(s->l, offset, sim_pack(s, v->type, &x[i], 1), bytes,
-                               sim_owner(s, l));
+            sim_shared_put(s, v->type, offset, &x[i], 1, sim_owner(s, l));
         else
-            sim_unpack(s, v->type,
-                       s->m->shared_load(s->l, offset, sim_packed_type(s, v->type, 1),
-                                         bytes),
-                       1, &x[i]);
+            sim_shared_get(s, v->type, offset, 1, &x[i]);
     }
 }
 
@@ -279,18 +275,16 @@ sim_share_results(Sim *s, const Op *o)
 {
     if (!o->place)
         return;
-    int64_t base = sim_scratch(s, o), at = base;
-    for (int k = 0; k < o->n_results; k++) {
-        at = (at + 15) / 16 * 16;
-        share(s, result(o, k), (int)at, true);
-        at += shared_result_bytes(result(o, k));
-    }
-    sim_wait(s, o, WAIT_WRITTEN);
-    at = base;
-    for (int k = 0; k < o->n_results; k++) {
-        at = (at + 15) / 16 * 16;
-        share(s, result(o, k), (int)at, false);
-        at += shared_result_bytes(result(o, k));
+    int64_t base = sim_scratch(s, o);
+    for (int stores = 1; stores >= 0; stores--) {
+        int64_t at = base;
+        for (int k = 0; k < o->n_results; k++) {
+            at = (at + 15) / 16 * 16;
+            share(s, result(o, k), (int)at, stores);
+            at += shared_result_bytes(result(o, k));
+        }
+        if (stores)
+            sim_wait(s, o, WAIT_WRITTEN);
     }
 }
 

@@ -137,8 +137,7 @@ combine_slots(Across *k, const AxisSlots *t, Lv index, int slot, int base)
         for (int w = 0; w < warps; w++) {
             int at = base + (slot + (w << t->warp_at)) * bytes;
             Lv from = sim_shared_offset(s, index, bytes, at);
-            Lv one = s->m->shared_load(s->l, from, sim_packed_type(s, type, 1), bytes);
-            sim_unpack(s, type, one, 1, &x[w * k->x.n + i]);
+            sim_shared_get(s, type, from, 1, &x[w * k->x.n + i]);
             if (!w)
                 first[i] = from;
         }
@@ -148,9 +147,7 @@ combine_slots(Across *k, const AxisSlots *t, Lv index, int slot, int base)
         for (int w = 0; w < warps; w += 2 * step)
             across_combine(k, x + w * k->x.n, x + (w + step) * k->x.n, x + w * k->x.n);
     for (int i = 0; i < k->x.n; i++) {
-        const Type *type = arg(k->x.o, i)->type;
-        s->m->shared_store(s->l, first[i], sim_pack(s, type, &x[i], 1), ty_bytes(type),
-                           NULL);
+        sim_shared_put(s, arg(k->x.o, i)->type, first[i], &x[i], 1, NULL);
     }
 }
 

@@ -133,8 +133,7 @@ sim_write_part(Sim *s, const Val *v, const Type *smem, Lv slot, SlotPart part)
         for (int e = 0; e < 1 << vec.log2; e++)
             elems[e] = regs[r | vec.reg[e]];
         Lv at = address(s, &p, by);
-        s->m->shared_store(s->l, at, sim_pack(s, v->type, elems, 1 << vec.log2),
-                           bytes << vec.log2, sim_owner(s, l));
+        sim_shared_put(s, v->type, at, elems, 1 << vec.log2, sim_owner(s, l));
     }
 }
 
@@ -258,8 +257,7 @@ read_register(Sim *s, void *data, int r)
     }
     int n = 1 << k->vec.log2;
     Lv elems[MAX_VEC];
-    Lv x = s->m->shared_load(s->l, at, sim_packed_type(s, k->t, n), n * bytes);
-    sim_unpack(s, k->t, x, n, elems);
+    sim_shared_get(s, k->t, at, n, elems);
     for (int e = 0; e < n; e++)
         k->regs[r | k->vec.reg[e]] = elems[e];
 }

@@ -111,6 +111,9 @@ void sim_if(Sim *s, const Op *o);
 Lt sim_packed_type(Sim *s, const Type *t, int n);
 Lv sim_pack(Sim *s, const Type *t, Lv *elems, int n);
 void sim_unpack(Sim *s, const Type *t, Lv packed, int n, Lv *elems);
+/* n consecutive elements in shared memory, at a multiple of their bytes. */
+void sim_shared_get(Sim *s, const Type *t, Lv offset, int n, Lv *elems);
+void sim_shared_put(Sim *s, const Type *t, Lv offset, Lv *elems, int n, Lv pred);
 /* One element as 32-bit words (the low one first) and back; returns their number, 1 or 2. */
 int sim_to_words(Sim *s, const Type *t, Lv x, Lv word[2]);
 Lv sim_from_words(Sim *s, const Type *t, Lv word[2]);

@@ -206,6 +206,19 @@ sim_unpack(Sim *s, const Type *t, Lv packed, int n, Lv *elems)
     }
 }
 
+void
+sim_shared_get(Sim *s, const Type *t, Lv offset, int n, Lv *elems)
+{
+    Lt type = sim_packed_type(s, t, n);
+    sim_unpack(s, t, s->m->shared_load(s->l, offset, type, n * ty_bytes(t)), n, elems);
+}
+
+void
+sim_shared_put(Sim *s, const Type *t, Lv offset, Lv *elems, int n, Lv pred)
+{
+    s->m->shared_store(s->l, offset, sim_pack(s, t, elems, n), n * ty_bytes(t), pred);
+}
+
 /* ---- shuffles --------------------------------------------------------------------------------- */
 
 int
