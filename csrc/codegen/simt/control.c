@@ -18,82 +18,67 @@ per_phi(const Val *v)
                                                                            : 1;
 }
 
-/* v's registers as they travel; they are packed here, in front of the jump. */
-static Lv *
-parts_of(Sim *s, const Val *v)
+static int
+n_parts(const Val *v)
 {
-    int per = per_phi(v), n = sim_n_regs(v) / per;
-    Lv *regs = sim_val(s, v), *part = NEW_N(s->a, Lv, n);
-    for (int i = 0; i < n; i++)
-        part[i] = per > 1 ? sim_pack_word(s, v->type, regs + i * per, per) : regs[i];
-    return part;
+    return sim_n_regs(v) / per_phi(v);
 }
 
-static void
-add_incoming(const Val *v, Lv *phi, Lv *part, LLVMBasicBlockRef from)
-{
-    for (int i = 0; i < sim_n_regs(v) / per_phi(v); i++)
-        LLVMAddIncoming(phi[i], &part[i], &from, 1);
-}
+/* What travels at once: the parts of several values, one behind the other. */
+typedef struct Parts {
+    Lv *at;
+    int n;
+} Parts;
 
-/* Phis for v in the current block, each with its first incoming value. v itself is defined
- * by close_phis, when all phis of the block are there. */
-static Lv *
-open_phis(Sim *s, const Val *v, Lv *part, LLVMBasicBlockRef from)
-{
-    int n = sim_n_regs(v) / per_phi(v);
-    Lv *phi = NEW_N(s->a, Lv, n);
-    for (int i = 0; i < n; i++)
-        phi[i] = LLVMBuildPhi(s->l->b, LLVMTypeOf(part[i]), "");
-    add_incoming(v, phi, part, from);
-    return phi;
-}
-
-static void
-close_phis(Sim *s, const Val *v, Lv *phi)
-{
-    int per = per_phi(v);
-    Lv *regs = sim_define(s, v);
-    for (int i = 0; i < sim_n_regs(v) / per; i++) {
-        if (per > 1)
-            sim_unpack_word(s, v->type, phi[i], per, regs + i * per);
-        else
-            regs[i] = phi[i];
-    }
-}
-
-/* For each of the n operands of o from `first` on: parts_of. */
-static Lv **
+/* Of the n operands of o from `first` on; they are packed here, in front of the jump. */
+static Parts
 all_parts(Sim *s, const Op *o, int first, int n)
 {
-    Lv **parts = NEW_N(s->a, Lv *, n + 1);
-    for (int i = 0; i < n; i++)
-        parts[i] = parts_of(s, arg(o, first + i));
-    return parts;
+    Parts p = {0};
+    for (int i = first; i < first + n; i++)
+        p.n += n_parts(arg(o, i));
+    Lv *to = p.at = NEW_N(s->a, Lv, p.n + 1);
+    for (int i = first; i < first + n; i++) {
+        const Val *v = arg(o, i);
+        int per = per_phi(v);
+        Lv *regs = sim_val(s, v);
+        for (int r = 0; r < sim_n_regs(v); r += per)
+            *to++ = per > 1 ? sim_pack_word(s, v->type, regs + r, per) : regs[r];
+    }
+    return p;
 }
 
-/* Phis for the n values `to`, which begin as `parts` when coming from `from`. */
-static Lv **
-open_all(Sim *s, Val *const *to, int n, Lv **parts, LLVMBasicBlockRef from)
+/* Phis in the current block, each with its first incoming value; close_all defines their values, when
+ * all phis of the block are there. */
+static Lv *
+open_all(Sim *s, Parts p, LLVMBasicBlockRef from)
 {
-    Lv **phis = NEW_N(s->a, Lv *, n + 1);
-    for (int i = 0; i < n; i++)
-        phis[i] = open_phis(s, to[i], parts[i], from);
+    Lv *phis = NEW_N(s->a, Lv, p.n + 1);
+    for (int i = 0; i < p.n; i++)
+        phis[i] = ll_phi(s->l, p.at[i], from);
     return phis;
 }
 
 static void
-add_all(Val *const *to, int n, Lv **phis, Lv **parts, LLVMBasicBlockRef from)
+add_all(Lv *phis, Parts p, LLVMBasicBlockRef from)
 {
-    for (int i = 0; i < n; i++)
-        add_incoming(to[i], phis[i], parts[i], from);
+    for (int i = 0; i < p.n; i++)
+        LLVMAddIncoming(phis[i], &p.at[i], &from, 1);
 }
 
 static void
-close_all(Sim *s, Val *const *to, int n, Lv **phis)
+close_all(Sim *s, Val *const *to, int n, Lv *phi)
 {
-    for (int i = 0; i < n; i++)
-        close_phis(s, to[i], phis[i]);
+    for (int i = 0; i < n; i++) {
+        int per = per_phi(to[i]);
+        Lv *regs = sim_define(s, to[i]);
+        for (int r = 0; r < sim_n_regs(to[i]); r += per, phi++) {
+            if (per > 1)
+                sim_unpack_word(s, to[i]->type, *phi, per, regs + r);
+            else
+                regs[r] = *phi;
+        }
+    }
 }
 
 static void
@@ -172,16 +157,16 @@ goes_on(Sim *s, const Direction *d, Lv iv, Lv ub)
  * additions, and twice the registers. What is added to a phi and used nowhere else stays
  * as it is, so that it is seen to be dead. */
 static void
-keep_pointers(Sim *s, const Block *b, Lv **phis, Lv **parts)
+keep_pointers(Sim *s, const Block *b, const Lv *phi, Lv *part)
 {
     if (!s->m->opaque || !ir_has_op(b, OP_ASYNC_COPY))
         return;
     for (int i = 0; i < b->last->n_args; i++) {
         const Val *v = arg(b->last, i);
-        for (int r = 0; phis[i] && v->type->is_ptr && r < sim_n_regs(v); r++) {
-            LLVMUseRef u = LLVMGetFirstUse(phis[i][r]);
+        for (int r = 0; r < n_parts(v); r++, phi++, part++) {
+            LLVMUseRef u = v->type->is_ptr ? LLVMGetFirstUse(*phi) : NULL;
             if (u && LLVMGetNextUse(u))
-                parts[i][r] = s->m->opaque(s->l, parts[i][r]);
+                *part = s->m->opaque(s->l, *part);
         }
     }
 }
@@ -197,28 +182,28 @@ sim_for(Sim *s, const Op *o)
     Direction d = direction(s, o, step);
     int n = o->n_results;
     Val *const *carried = b->args + 1;
-    Lv **init = all_parts(s, o, 3, n);
+    Parts init = all_parts(s, o, 3, n);
     LLVMBasicBlockRef before = here(s), body = ll_block(l, "for"),
                       after = ll_block(l, "done");
     ll_if(l, enters(s, o, &d, lb, ub), body, after);
     Lv iv = sim_define(s, b->args[0])[0] = ll_phi(l, lb, before);
-    Lv **phis = open_all(s, carried, n, init, before);
+    Lv *phis = open_all(s, init, before);
     close_all(s, carried, n, phis);
     sim_block(s, b);
     Lv more = goes_on(s, &d, iv, ub), next = LLVMBuildAdd(l->b, iv, step, "");
-    Lv **yielded = all_parts(s, b->last, 0, n);
-    keep_pointers(s, b, phis, yielded);
+    Parts yielded = all_parts(s, b->last, 0, n);
+    keep_pointers(s, b, phis, yielded.at);
     LLVMBasicBlockRef end = here(s);
     LLVMAddIncoming(iv, &next, &end, 1);
-    add_all(carried, n, phis, yielded, end);
+    add_all(phis, yielded, end);
     Lv branch = LLVMBuildCondBr(l->b, more, body, after);
     if (ir_attr(o, ATTR_UNROLL) == 1)
         ll_keep_rolled(l, branch);
 
     LLVMMoveBasicBlockAfter(after, end);
     LLVMPositionBuilderAtEnd(l->b, after);
-    phis = open_all(s, o->results, n, init, before);
-    add_all(o->results, n, phis, yielded, end);
+    phis = open_all(s, init, before);
+    add_all(phis, yielded, end);
     close_all(s, o->results, n, phis);
     if (l->team_threads && ir_has_op(b, OP_MMA_START)) /* alone on a multiprocessor */
         sim_begin_anew(s);
@@ -234,18 +219,18 @@ sim_while(Sim *s, const Op *o)
     LLVMBasicBlockRef before = here(s), head = ll_block(l, "while"),
                       body = ll_block(l, "do"), after = ll_block(l, "done");
     int n = test->n_args;
-    Lv **init = all_parts(s, o, 0, n);
+    Parts init = all_parts(s, o, 0, n);
     ll_jump(l, head);
-    Lv **phis = open_all(s, test->args, n, init, before);
+    Lv *phis = open_all(s, init, before);
     close_all(s, test->args, n, phis);
     sim_block(s, test);
     ll_if(l, sim_val(s, arg(test->last, 0))[0], body, after);
     for (int i = 0; i < b->n_args; i++)
         same_registers(s, b->args[i], arg(test->last, i + 1));
     sim_block(s, b);
-    Lv **yielded = all_parts(s, b->last, 0, n);
+    Parts yielded = all_parts(s, b->last, 0, n);
     LLVMBasicBlockRef end = here(s);
-    add_all(test->args, n, phis, yielded, end);
+    add_all(phis, yielded, end);
     LLVMBuildBr(l->b, head);
 
     LLVMMoveBasicBlockAfter(after, end);
@@ -264,7 +249,7 @@ sim_if(Sim *s, const Op *o)
     way[0] = ll_block(l, "then");
     way[1] = o->n_regions > 1 ? ll_block(l, "else") : after;
     LLVMBuildCondBr(l->b, sim_val(s, arg(o, 0))[0], way[0], way[1]);
-    Lv **parts[2];
+    Parts parts[2];
     for (int k = 0; k < o->n_regions; k++) {
         LLVMPositionBuilderAtEnd(l->b, way[k]);
         sim_block(s, o->regions[k]);
@@ -276,7 +261,7 @@ sim_if(Sim *s, const Op *o)
     LLVMPositionBuilderAtEnd(l->b, after);
     if (!o->n_results)
         return;
-    Lv **phis = open_all(s, o->results, o->n_results, parts[0], end[0]);
-    add_all(o->results, o->n_results, phis, parts[1], end[1]);
+    Lv *phis = open_all(s, parts[0], end[0]);
+    add_all(phis, parts[1], end[1]);
     close_all(s, o->results, o->n_results, phis);
 }
