@@ -91,9 +91,8 @@ across_define_results(Across *k, int first)
 {
     for (int i = 0; first + i < k->x.o->n_results; i++) {
         Lv *to = sim_define(k->s, result(k->x.o, first + i));
-        for (int r = 0; r < k->x.n_regs; r++)
-            if (across_is_live(k, r))
-                *to++ = k->v[i][r];
+        EACH_LIVE(r, k)
+            *to++ = k->v[i][r];
     }
 }
 
@@ -125,9 +124,7 @@ across_store(Across *k, const AxisSlots *t, int base)
         const Type *type = arg(k->x.o, i)->type;
         int bytes = ty_bytes(type), which = 0, vec = 1 << t->log2_vec;
         Lv elems[16];
-        for (int r = 0; r < k->x.n_regs; r++) {
-            if (!across_is_live(k, r))
-                continue;
+        EACH_LIVE(r, k) {
             elems[which % vec] = k->v[i][r];
             if (++which % vec)
                 continue;

@@ -21,6 +21,9 @@ void across_combine(Across *k, Lv *x, Lv *y, Lv *to);
 void across_get(Across *k, int r, Lv *x);
 void across_put(Across *k, int r, Lv *x);
 bool across_is_live(const Across *k, int r);
+#define EACH_LIVE(r, k)                                                                \
+    for (int r = 0; r < (k)->x.n_regs; r++)                                            \
+        if (across_is_live((k), r))
 /* The op's results from `first` on are what live registers hold, and have a layout for that. */
 void across_check_results(Across *k, int first);
 void across_define_results(Across *k, int first);

@@ -27,13 +27,12 @@ static void
 reduce_registers(Across *k, int bit, Lv *x, Lv *y)
 {
     k->x.reg_left &= ~(1u << bit);
-    for (int r = 0; r < k->x.n_regs; r++)
-        if (across_is_live(k, r)) {
-            across_get(k, r, x);
-            across_get(k, r | 1 << bit, y);
-            across_combine(k, x, y, x);
-            across_put(k, r, x);
-        }
+    EACH_LIVE(r, k) {
+        across_get(k, r, x);
+        across_get(k, r | 1 << bit, y);
+        across_combine(k, x, y, x);
+        across_put(k, r, x);
+    }
 }
 
 /* x = combine of x over lanes that differ in the bit: in the lower lane of the two, its own is the
@@ -54,9 +53,7 @@ part_lane_bit(Across *k, const AxisStep *step, Lv *x, Lv *y)
     Ll *l = s->l;
     Lv is_low = sim_all_clear(s, 1u << step->bit);
     k->x.reg_left &= ~(uint32_t)step->part;
-    for (int r = 0; r < k->x.n_regs; r++) {
-        if (!across_is_live(k, r))
-            continue;
+    EACH_LIVE(r, k) {
         for (int i = 0; i < k->x.n; i++) {
             Lv low = k->v[i][r], high = k->v[i][r | step->part];
             Lv mine = LLVMBuildSelect(l->b, is_low, low, high, ""),
@@ -174,9 +171,8 @@ reduce_dealt(Across *k, const AxisSlots *t, int base)
             slot += more >> (i - mine) & 1 ? (int)result_bit(t, i) : 0;
         combine_slots(k, t, index, slot, base);
     }
-    LLVMBuildBr(l->b, after);
     LLVMMoveBasicBlockAfter(after, LLVMGetInsertBlock(l->b));
-    LLVMPositionBuilderAtEnd(l->b, after);
+    ll_jump(l, after);
     sim_wait(s, k->x.o, WAIT_COMBINED);
     AxisSlots own = *t;
     Lv *x = NEW_N(s->a, Lv, k->x.n);
@@ -204,14 +200,12 @@ static void
 first_warp_end(Across *k, LLVMBasicBlockRef before, LLVMBasicBlockRef after)
 {
     Ll *l = k->s->l;
-    LLVMBasicBlockRef from[2] = {LLVMGetInsertBlock(l->b), before};
-    LLVMBuildBr(l->b, after);
-    LLVMMoveBasicBlockAfter(after, from[0]);
-    LLVMPositionBuilderAtEnd(l->b, after);
+    LLVMBasicBlockRef end = LLVMGetInsertBlock(l->b);
+    LLVMMoveBasicBlockAfter(after, end);
+    ll_jump(l, after);
     for (int i = 0; i < k->x.n; i++) {
-        Lv x = k->v[i][0], values[2] = {x, LLVMConstNull(LLVMTypeOf(x))};
-        k->v[i][0] = LLVMBuildPhi(l->b, LLVMTypeOf(x), "");
-        LLVMAddIncoming(k->v[i][0], values, from, 2);
+        Lv x = k->v[i][0];
+        k->v[i][0] = ll_join(l, x, end, LLVMConstNull(LLVMTypeOf(x)), before);
     }
 }
 
@@ -232,9 +226,7 @@ reduce_warps(Across *k, int base)
     if (axis_by_first(&k->x, &t))
         after = first_warp(s, &before);
     Lv *x = NEW_N(s->a, Lv, k->x.n * warps), *y = NEW_N(s->a, Lv, k->x.n);
-    for (int r = 0; r < k->x.n_regs; r++) {
-        if (!across_is_live(k, r))
-            continue;
+    EACH_LIVE(r, k) {
         if (by_lanes) {
             across_load_one(k, &t, lane_bit, which, base, x);
             uint32_t bits = 0;
@@ -302,9 +294,7 @@ reduce_cluster(Across *k)
     static const Col none[WARP_BITS];
     Lv mine = sim_linear(s, lane, LANE_BITS, none, s->log2_warps);
     Lv *x = NEW_N(s->a, Lv, k->x.n), *y = NEW_N(s->a, Lv, k->x.n);
-    for (int r = 0; r < k->x.n_regs; r++) {
-        if (!across_is_live(k, r))
-            continue;
+    EACH_LIVE(r, k) {
         for (int i = 0; i < k->x.n; i++) {
             const Type *t = arg(k->x.o, i)->type;
             Lv word[2];

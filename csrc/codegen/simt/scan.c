@@ -81,9 +81,7 @@ scan_registers(Scan *c, const AxisStep *t, int n)
     uint32_t had = k->x.reg_left;
     k->x.reg_left &= ~(uint32_t)step_register(t, n, (1 << n) - 1);
     Lv *before = row(c), *total = row(c);
-    for (int r = 0; r < k->x.n_regs; r++) {
-        if (!across_is_live(k, r))
-            continue;
+    EACH_LIVE(r, k) {
         for (int i = 0; i < 1 << n; i++) {
             int run = r | step_register(t, n, c->reverse ? (1 << n) - 1 - i : i);
             across_get(k, run, total);
@@ -132,9 +130,7 @@ scan_lanes(Scan *c, int bit)
     Sim *s = k->s;
     Lv second = is_second(c, bit), had = c->has_before;
     Lv *t = row(c), *other = row(c), *x = row(c), *y = row(c);
-    for (int r = 0; r < k->x.n_regs; r++) {
-        if (!across_is_live(k, r))
-            continue;
+    EACH_LIVE(r, k) {
         across_get(k, r, t);
         for (int i = 0; i < k->x.n; i++)
             other[i] = sim_shuffle_xor(s, arg(k->x.o, i)->type, t[i], 1 << bit);
@@ -164,9 +160,7 @@ scan_warps(Scan *c)
     int first = c->reverse ? warps - 1 : 0;
     Lv any = LLVMBuildICmp(s->l->b, LLVMIntNE, mine, ll_i32(s->l, first), "");
     Lv *all = NEW_N(s->a, Lv, k->x.n * warps), *sum = row(c), *before = row(c);
-    for (int r = 0; r < k->x.n_regs; r++) {
-        if (!across_is_live(k, r))
-            continue;
+    EACH_LIVE(r, k) {
         across_load_all(k, &t, which++, base, all);
         for (int w = 0; w < warps; w++) {
             int number = c->reverse ? warps - 1 - w : w;
