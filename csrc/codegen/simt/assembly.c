@@ -52,25 +52,6 @@ read_form(Ll *l, const Op *o)
     return k;
 }
 
-/* x as an integer of its own width. */
-static Lv
-as_int(Ll *l, const Type *t, Lv x)
-{
-    Lt to = LLVMIntTypeInContext(l->cx, (unsigned)cg_asm_bits(t));
-    if (t->is_ptr)
-        return LLVMBuildPtrToInt(l->b, x, to, "");
-    return LLVMBuildBitCast(l->b, cg_to_memory(l, t->elem, x), to, "");
-}
-
-static Lv
-from_int(Ll *l, const Type *t, Lv x)
-{
-    if (t->is_ptr)
-        return LLVMBuildIntToPtr(l->b, x, l->gptr, "");
-    return cg_from_memory(l, t->elem,
-                          LLVMBuildBitCast(l->b, x, ll_mem(l, t->elem), ""));
-}
-
 static int
 width(Lt t)
 {
@@ -119,7 +100,7 @@ pack_elements(const Pack *p, int i)
     Lv *x = NEW_N(l->c->arena, Lv, pack), lead = NULL;
     for (int e = pack - 1; e >= 0; e--) {
         int at = MIN(p->at + e, p->n - 1);
-        x[e] = as_int(l, arg(p->o, i)->type, p->from[i][at]);
+        x[e] = sim_to_int(l, arg(p->o, i)->type, p->from[i][at]);
         if (p->mask && pack > 1)
             lead = lead ? LLVMBuildSelect(l->b, p->mask[at], x[e], lead, "") : x[e];
     }
@@ -188,7 +169,7 @@ pack_results(const Pack *p, Lv r, Lv **to)
             x = width(k->reg[reg]) < bits
                     ? LLVMBuildZExt(l->b, x, narrow, "")
                     : LLVMBuildTruncOrBitCast(l->b, x, narrow, "");
-            to[i][p->at + e] = from_int(l, t, x);
+            to[i][p->at + e] = sim_from_int(l, t, x);
         }
         first += ptx_registers(bits, pack);
     }

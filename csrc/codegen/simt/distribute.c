@@ -568,7 +568,9 @@ op(Sim *s, const Op *o)
     case OP_CONVERT: sim_convert(s, o); return;
     case OP_LOAD: sim_load(s, o); return;
     case OP_STORE: sim_store(s, o); return;
-    case OPS_RARE_ACCESS: sim_rare_access(s, o); return;
+    case OP_ATOMIC_RMW:
+    case OP_ATOMIC_CAS: sim_atomic(s, o); return;
+    case OP_PREFETCH: sim_prefetch(s, o); return;
     case OP_REDUCE: sim_reduce(s, o); return;
     case OP_SCAN: sim_scan(s, o); return;
     case OP_DOT: sim_dot(s, o); return;

@@ -362,8 +362,8 @@ act_on_all(Sim *s, Atomic *k)
     }
 }
 
-static void
-atomic(Sim *s, const Op *o)
+void
+sim_atomic(Sim *s, const Op *o)
 {
     check_layouts(s, o);
     AtomicRun run = facts_atomic_run(s->facts, o);
@@ -385,8 +385,8 @@ atomic(Sim *s, const Op *o)
 }
 
 /* Once for what a load of the same elements would take at once. */
-static void
-prefetch(Sim *s, const Op *o)
+void
+sim_prefetch(Sim *s, const Op *o)
 {
     const Val *v = arg(o, 0);
     check_layouts(s, o);
@@ -404,15 +404,6 @@ prefetch(Sim *s, const Op *o)
         a.pred = sim_and(s, owner, mask ? mask[i] : NULL);
         s->m->load(s->l, &a, s->l->void_, NULL);
     }
-}
-
-void
-sim_rare_access(Sim *s, const Op *o)
-{
-    if (o->op == OP_PREFETCH)
-        prefetch(s, o);
-    else
-        atomic(s, o);
 }
 
 /* ---- functions with effects ------------------------------------------------------------------ */

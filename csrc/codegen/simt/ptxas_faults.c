@@ -329,7 +329,6 @@ compared(Ll *l, Lv v)
 #undef NOT
     if (!text)
         return NULL;
-    LLVMPositionBuilderBefore(l->b, v);
     return ll_asm(l, l->i1, text, "=b,f,f", of, 2, false);
 }
 
@@ -372,7 +371,6 @@ shift_upper_halves(Ll *l, Lv select)
     LLVMTypeKind k = LLVMGetTypeKind(t);
     if (t != l->i16 && k != LLVMHalfTypeKind && k != LLVMBFloatTypeKind)
         return;
-    LLVMPositionBuilderBefore(l->b, select);
     for (unsigned i = 1; i <= 2; i++) {
         Lv word = word_of_upper(l, LLVMGetOperand(select, i));
         if (!word)
@@ -431,7 +429,6 @@ selected(Ll *l, Lv v)
     }
     if (!(is_minus_zero && is_one) && !(is_zero && is_minus_one))
         return NULL;
-    LLVMPositionBuilderBefore(l->b, v);
     return LLVMBuildBitCast(l->b, LLVMBuildSelect(l->b, bit, of[0], of[1], ""), l->f32,
                             "");
 }
@@ -442,7 +439,6 @@ selected_otherwise(Ll *l, Lv v)
 {
     Lv bit, of[2];
     Lt t = LLVMTypeOf(v);
-    LLVMPositionBuilderBefore(l->b, v);
     if (!is_by_a_bit(l, LLVMGetOperand(v, 0), &bit, of))
         return NULL;
     for (int i = 0; i < 2; i++)
@@ -495,7 +491,6 @@ unsigned_field(Ll *l, Lv v)
 {
     Lv x = LLVMGetOperand(v, 0);
     Lt t = LLVMTypeOf(x);
-    LLVMPositionBuilderBefore(l->b, v);
     x = spread_field(l, LLVMIsAZExtInst(x) ? LLVMGetOperand(x, 0) : x);
     return x ? LLVMBuildUIToFP(l->b, LLVMBuildIntCast2(l->b, x, t, false, ""),
                                LLVMTypeOf(v), "")
@@ -533,7 +528,6 @@ masked_half(Ll *l, Lv v)
         return NULL;
     if (!is_converted(l, x))
         return NULL;
-    LLVMPositionBuilderBefore(l->b, v);
     Lv word = LLVMBuildZExt(l->b, x, l->i32, "");
     word = ll_asm(l, l->i32, "prmt.b32 $0, $1, 0, 0x4410;", "=r,r", &word, 1, false);
     return LLVMBuildAnd(l->b, LLVMBuildIntCast2(l->b, word, t, false, ""), mask, "");
@@ -561,7 +555,6 @@ paired(Ll *l, Lv v)
     Lv other = LLVMGetAggregateElement(pair, 1 - lane);
     if (LLVMIsConstant(x) || !is_negative_half(other))
         return NULL;
-    LLVMPositionBuilderBefore(l->b, v);
     Lv word[2];
     for (unsigned i = 0; i < 2; i++) {
         Lv half = LLVMBuildBitCast(l->b, i == lane ? x : other, l->i16, "");
@@ -596,7 +589,6 @@ shifted(Ll *l, Lv v)
     unsigned i = (unsigned)LLVMConstIntGetZExtValue(at);
     if (i % BYTES == 0 || is_only_widened(v))
         return NULL;
-    LLVMPositionBuilderBefore(l->b, v);
     Lt words = LLVMVectorType(l->i32, n / BYTES);
     Lv word = LLVMBuildExtractElement(l->b, LLVMBuildBitCast(l->b, bytes, words, ""),
                                       ll_i32(l, i / BYTES), "");
@@ -624,7 +616,6 @@ bounded(Ll *l, Lv v)
     const char *name = LLVMGetValueName2(LLVMGetCalledValue(extreme), &n);
     for (size_t i = 0; i < COUNT(rows); i++)
         if (!strncmp(name, rows[i].extreme, strlen(rows[i].extreme))) {
-            LLVMPositionBuilderBefore(l->b, v);
             Lv is = LLVMBuildICmp(l->b, rows[i].holds, LLVMGetOperand(extreme, 0), c,
                                   "");
             return p == LLVMIntEQ ? is : LLVMBuildNot(l->b, is, "");
@@ -632,17 +623,16 @@ bounded(Ll *l, Lv v)
     return NULL;
 }
 
-/* What stands for v instead; NULL: v stays. */
+/* What stands for v instead, made in front of it; NULL: v stays. */
 static Lv
 rewritten(Avoid *a, Lv v)
 {
     Ll *l = a->l;
     size_t n;
-    if (is_negation(v, a->words)) {
-        LLVMPositionBuilderBefore(l->b, v);
-        return negated(l, negated_by(l, v));
-    }
     move_stored_floats(l, v);
+    LLVMPositionBuilderBefore(l->b, v);
+    if (is_negation(v, a->words))
+        return negated(l, negated_by(l, v));
     if (LLVMIsAFCmpInst(v))
         return compared(l, v);
     if (LLVMIsAICmpInst(v))

@@ -106,6 +106,9 @@ void sim_while(Sim *s, const Op *o);
 void sim_if(Sim *s, const Op *o);
 
 /* ---- words.c ------------------------------------------------------------------------------ */
+/* An element <-> an integer of its width in memory. */
+Lv sim_to_int(Ll *l, const Type *t, Lv x);
+Lv sim_from_int(Ll *l, const Type *t, Lv x);
 /* n consecutive elements of type t <-> one value as memory takes it: i8, i16, i32, i64 or
  * vectors of i32, i64. At most 16 bytes. */
 Lt sim_packed_type(Sim *s, const Type *t, int n);
@@ -181,7 +184,8 @@ void sim_async_copy(Sim *s, const Op *o);
 bool sim_reads_ahead(Sim *s, const Op *dot);
 void sim_load(Sim *s, const Op *o);
 void sim_store(Sim *s, const Op *o);
-void sim_rare_access(Sim *s, const Op *o);
+void sim_atomic(Sim *s, const Op *o);
+void sim_prefetch(Sim *s, const Op *o);
 void sim_extern(Sim *s, const Op *o); /* memory.c: with effects, by the owner */
 void sim_reduce(Sim *s, const Op *o);
 void sim_scan(Sim *s, const Op *o);

@@ -27,23 +27,14 @@ first_load(const Block *b)
     return NULL;
 }
 
-/* An i1, true in one thread of the block; all ask. */
+/* An i1, true in one thread of the block or of each of its warpgroups; all ask. */
 static Lv
-elected(Sim *s)
+elected(Sim *s, int groups)
 {
     Ll *l = s->l;
-    Lv is_first = LLVMBuildICmp(l->b, LLVMIntEQ, sim_warp_number(s), ll_i32(l, 0), "");
-    return LLVMBuildAnd(l->b, is_first, s->m->elect(l), "");
-}
-
-/* The same, or in one thread of each warpgroup. */
-static Lv
-elected_of(Sim *s, int groups)
-{
-    Ll *l = s->l;
-    if (groups == 1)
-        return elected(s);
-    Lv warp = LLVMBuildAnd(l->b, sim_warp_number(s), ll_i32(l, WARPGROUP - 1), "");
+    Lv warp = sim_warp_number(s);
+    if (groups > 1)
+        warp = LLVMBuildAnd(l->b, warp, ll_i32(l, WARPGROUP - 1), "");
     Lv is_first = LLVMBuildICmp(l->b, LLVMIntEQ, warp, ll_i32(l, 0), "");
     return LLVMBuildAnd(l->b, is_first, s->m->elect(l), "");
 }
@@ -73,7 +64,7 @@ sim_map_open(Sim *s)
     if (!o)
         return;
     need_maps(s, o);
-    LLVMBasicBlockRef all = begin_alone(s, elected(s));
+    LLVMBasicBlockRef all = begin_alone(s, elected(s, 1));
     s->m->mbar_init(s->l, o->place->mbar, 1, 32 << s->log2_warps);
     s->m->mbar_init_done(s->l);
     ll_jump(s->l, all);
@@ -130,7 +121,7 @@ box_at(Sim *s, const Boxes *k, int i, Lv *coords)
 static void
 wait_for_sent(Sim *s, bool is_in_memory, int groups)
 {
-    LLVMBasicBlockRef all = begin_alone(s, elected_of(s, groups));
+    LLVMBasicBlockRef all = begin_alone(s, elected(s, groups));
     s->m->tensor_wait(s->l, !is_in_memory);
     ll_jump(s->l, all);
 }
@@ -143,7 +134,7 @@ sim_map_load(Sim *s, const Op *o)
     if (groups)
         wait_for_sent(s, false, groups);
     Boxes k = boxes_of(s, o);
-    Lv coords[MAX_TMAP_RANK], is_one = elected(s), bar = ll_i32(l, o->place->mbar);
+    Lv coords[MAX_TMAP_RANK], is_one = elected(s, 1), bar = ll_i32(l, o->place->mbar);
     int bytes = k.form.n_boxes * k.form.box_bytes;
     s->m->fence_async(l); /* threads may have written there */
     Lv coming = LLVMBuildSelect(l->b, is_one, ll_i32(l, bytes), ll_i32(l, 0), "");
@@ -214,7 +205,7 @@ store_piece(Sim *s, const Op *o, const Boxes *k, const StoreStage *g, bool is_st
     if (g->held > 1)
         wait_for_sent(s, is_in_order, g->groups);
     meet(s, o, g->groups);
-    LLVMBasicBlockRef all = begin_alone(s, elected_of(s, g->groups));
+    LLVMBasicBlockRef all = begin_alone(s, elected(s, g->groups));
     if (!is_staged)
         s->m->tensor_wait(s->l, false);
     send(s, k, g, i);

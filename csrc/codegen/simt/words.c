@@ -28,22 +28,18 @@ sim_packed_type(Sim *s, const Type *t, int n)
     return bytes == 2 ? l->i16 : l->i8;
 }
 
-/* An element as an integer of its width in memory. */
-static Lv
-to_int(Sim *s, const Type *t, Lv x)
+Lv
+sim_to_int(Ll *l, const Type *t, Lv x)
 {
-    Ll *l = s->l;
+    Lt to = LLVMIntTypeInContext(l->cx, ty_bytes(t) * 8u);
     if (t->is_ptr)
-        return LLVMBuildPtrToInt(l->b, x, l->i64, "");
-    x = cg_to_memory(l, t->elem, x);
-    return LLVMBuildBitCast(
-        l->b, x, LLVMIntTypeInContext(l->cx, elem_info[t->elem].bytes * 8u), "");
+        return LLVMBuildPtrToInt(l->b, x, to, "");
+    return LLVMBuildBitCast(l->b, cg_to_memory(l, t->elem, x), to, "");
 }
 
-static Lv
-from_int(Sim *s, const Type *t, Lv x)
+Lv
+sim_from_int(Ll *l, const Type *t, Lv x)
 {
-    Ll *l = s->l;
     if (t->is_ptr)
         return LLVMBuildIntToPtr(l->b, x, l->gptr, "");
     return cg_from_memory(l, t->elem,
@@ -113,7 +109,7 @@ pack_narrow(Sim *s, const Type *t, Lv *elems, int n)
     Ll *l = s->l;
     int bytes = ty_bytes(t);
     if (n == 1)
-        return to_int(s, t, elems[0]);
+        return sim_to_int(s->l, t, elems[0]);
     Lv word = n * bytes == 4 ? whole_word(s, elems, n) : NULL;
     if (word)
         return word;
@@ -141,7 +137,7 @@ unpack_narrow(Sim *s, const Type *t, Lv word, int n, Lv *elems)
                               "");
         if (n > 1)
             x = LLVMBuildTrunc(l->b, x, part, "");
-        elems[i] = from_int(s, t, x);
+        elems[i] = sim_from_int(s->l, t, x);
         if (n * bits != 32 || LLVMIsConstant(elems[i]))
             continue;
         Word *w = NEW(s->a, Word);
@@ -154,7 +150,7 @@ Lv
 sim_pack_word(Sim *s, const Type *t, Lv *elems, int n)
 {
     if (ty_bytes(t) == 4)
-        return to_int(s, t, elems[0]);
+        return sim_to_int(s->l, t, elems[0]);
     return LLVMBuildZExt(s->l->b, pack_narrow(s, t, elems, n), s->l->i32, "");
 }
 
@@ -163,7 +159,7 @@ sim_unpack_word(Sim *s, const Type *t, Lv word, int n, Lv *elems)
 {
     int bits = n * ty_bytes(t) * 8;
     if (ty_bytes(t) == 4) {
-        elems[0] = from_int(s, t, word);
+        elems[0] = sim_from_int(s->l, t, word);
         return;
     }
     if (bits < 32)
@@ -180,11 +176,11 @@ sim_pack(Sim *s, const Type *t, Lv *elems, int n)
     Ll *l = s->l;
     int bytes = ty_bytes(t), per_word = bytes < 4 ? 4 / bytes : 1;
     if (n <= per_word)
-        return bytes < 4 ? pack_narrow(s, t, elems, n) : to_int(s, t, elems[0]);
+        return bytes < 4 ? pack_narrow(s, t, elems, n) : sim_to_int(s->l, t, elems[0]);
     Lv v = LLVMGetPoison(sim_packed_type(s, t, n));
     for (int i = 0; i < n; i += per_word) {
         Lv w = bytes < 4 ? pack_narrow(s, t, elems + i, per_word)
-                         : to_int(s, t, elems[i]);
+                         : sim_to_int(s->l, t, elems[i]);
         v = LLVMBuildInsertElement(l->b, v, w, ll_i32(l, i / per_word), "");
     }
     return v;
@@ -202,7 +198,7 @@ sim_unpack(Sim *s, const Type *t, Lv packed, int n, Lv *elems)
         if (bytes < 4)
             unpack_narrow(s, t, w, MIN(n, per_word), elems + i);
         else
-            elems[i] = from_int(s, t, w);
+            elems[i] = sim_from_int(s->l, t, w);
     }
 }
 
@@ -225,7 +221,7 @@ int
 sim_to_words(Sim *s, const Type *t, Lv x, Lv word[2])
 {
     Ll *l = s->l;
-    x = to_int(s, t, x);
+    x = sim_to_int(s->l, t, x);
     if (ty_bytes(t) < 8) {
         word[0] = LLVMBuildZExt(l->b, x, l->i32, "");
         return 1;
@@ -242,12 +238,12 @@ sim_from_words(Sim *s, const Type *t, Lv word[2])
     Ll *l = s->l;
     if (ty_bytes(t) < 8) {
         Lt type = LLVMIntTypeInContext(l->cx, (unsigned)ty_bytes(t) * 8);
-        return from_int(s, t, LLVMBuildTrunc(l->b, word[0], type, ""));
+        return sim_from_int(s->l, t, LLVMBuildTrunc(l->b, word[0], type, ""));
     }
     Lv low = LLVMBuildZExt(l->b, word[0], l->i64, "");
     Lv high = LLVMBuildZExt(l->b, word[1], l->i64, "");
     high = LLVMBuildShl(l->b, high, ll_i64(l, 32), "");
-    return from_int(s, t, LLVMBuildOr(l->b, low, high, ""));
+    return sim_from_int(s->l, t, LLVMBuildOr(l->b, low, high, ""));
 }
 
 Lv
