@@ -21,7 +21,6 @@
     X(MMA,          "mma",               "mma")                                        \
     X(WGMMA,        "wgmma",             "wgmma")                                      \
     X(SHUFFLE,      "shuffle",           "shuffles")                                   \
-    X(BALLOT,       "vote",              "votes")                                      \
     X(SHARED_STORE, "shared store",      "shared stores")                              \
     X(SHARED_LOAD,  "shared load",       "shared loads")                               \
     X(SHARED_ATOMIC,"shared atomic",     "shared atomics")                             \

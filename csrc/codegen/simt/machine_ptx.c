@@ -179,35 +179,22 @@ ptx_warp_sync(Ll *l)
 }
 
 static Lv
-shuffle(Ll *l, const char *name, Lv word, Lv by, int clamp)
+shuffle(Ll *l, const char *name, Lv word, Lv by)
 {
-    Lv args[] = {ll_i32(l, -1), word, by, ll_i32(l, clamp)};
+    Lv args[] = {ll_i32(l, -1), word, by, ll_i32(l, 31)};
     return ll_intrinsic(l, name, NULL, 0, args, COUNT(args));
 }
 
 Lv
 ptx_shuffle_xor(Ll *l, Lv word, int mask)
 {
-    return shuffle(l, "llvm.nvvm.shfl.sync.bfly.i32", word, ll_i32(l, mask), 31);
+    return shuffle(l, "llvm.nvvm.shfl.sync.bfly.i32", word, ll_i32(l, mask));
 }
 
 Lv
 ptx_shuffle_idx(Ll *l, Lv word, Lv lane)
 {
-    return shuffle(l, "llvm.nvvm.shfl.sync.idx.i32", word, lane, 31);
-}
-
-Lv
-ptx_shuffle_up(Ll *l, Lv word, int delta)
-{
-    return shuffle(l, "llvm.nvvm.shfl.sync.up.i32", word, ll_i32(l, delta), 0);
-}
-
-Lv
-ptx_ballot(Ll *l, Lv bit)
-{
-    return ll_intrinsic(l, "llvm.nvvm.vote.ballot.sync", NULL, 0,
-                        (Lv[]){ll_i32(l, -1), bit}, 2);
+    return shuffle(l, "llvm.nvvm.shfl.sync.idx.i32", word, lane);
 }
 
 /* ---- clusters ----
