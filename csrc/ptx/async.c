@@ -5,7 +5,6 @@
  */
 #include "ptx/async.h"
 #include "ptx/engine.h"
-#include "ptx/lanes.h"
 
 /* ---- cp.async -------------------------------------------------------------------- */
 
@@ -181,7 +180,6 @@ write_async(Lanes *w, const Ins *i, uint32_t m)
 static void
 dec_write_async(Dec *d)
 {
-    static const char *const vectors[] = {"v2", "v4", NULL};
     Ins *i = d->ins;
     bool is_red = d->op[0] == 'r';
     dec_take_hints(d);
@@ -190,13 +188,13 @@ dec_write_async(Dec *d)
         dec_unknown(d, "this form is not simulated");
     i->space = SPACE_CLUSTER;
     i->is_threads_own = true;
-    int op = is_red ? dec_atomic_op(d) : 0, v = is_red ? -1 : dec_one(d, vectors);
+    int op = is_red ? dec_atomic_op(d) : 0, n = is_red ? 1 : dec_vector_size(d);
     i->op = (uint8_t)op;
-    i->n = (uint8_t)(v < 0 ? 1 : 2 << v);
+    i->n = (uint8_t)n;
     i->type = (uint8_t)dec_type(d);
     i->bytes = type_info[i->type].bytes;
     dec_refuse(d, (i->bytes != 4 && i->bytes != 8) || d->n_opds != 3 || op < 0 ||
-                      (is_red && type_info[i->type].kind == 'f'));
+                      n > 4 || (is_red && type_info[i->type].kind == 'f'));
     dec_address(d, 0);
     dec_second_address(d, 2);
     dec_vector(d, 1, i->n, i->bytes, dec_in_opd);

@@ -5,7 +5,6 @@
  */
 #include "ptx/async.h"
 #include "ptx/half.h"
-#include "ptx/lanes.h"
 
 #include <math.h>
 
@@ -138,11 +137,10 @@ dec_atomic(Dec *d)
 {
     Ins *i = d->ins;
     bool is_red = d->op[0] == 'r';
-    static const char *const vectors[] = {"v2", "v4", "v8", NULL};
     i->space = (uint8_t)dec_space(d);
     dec_take_hints(d);
     bool noftz = dec_has(d, "noftz"), policy = dec_has(d, "L2::cache_hint");
-    int op = dec_one(d, op_words), v = dec_one(d, vectors);
+    int op = dec_one(d, op_words), n = dec_vector_size(d);
     Type t = dec_type(d);
     dec_refuse(d, op < 0 || t == T_PRED || type_info[t].bytes > 8 ||
                       type_info[t].bytes < 2);
@@ -155,13 +153,13 @@ dec_atomic(Dec *d)
         dec_fail(d, "not of floats");
     if (!is_float && type_info[t].bytes == 2 && op != CAS)
         dec_fail(d, "16 bits only with .cas");
-    if ((t == T_F32 || t == T_F64) && op != ADD && (v < 0 || dec_sm(d) < 90))
+    if ((t == T_F32 || t == T_F64) && op != ADD && (n == 1 || dec_sm(d) < 90))
         dec_fail(d, "f32 and f64 are only added");
-    if (v >= 0 && dec_sm(d) < 90)
+    if (n > 1 && dec_sm(d) < 90)
         dec_fail(d, "vectors from sm_90 on");
     if ((t == T_BF16 || t == T_BF16X2) && dec_sm(d) < 90)
         dec_fail(d, "bfloat16 from sm_90 on");
-    i->n = (uint8_t)(v < 0 ? 1 : 2 << v);
+    i->n = (uint8_t)n;
     i->op = (uint8_t)op;
     i->type = (uint8_t)t;
     i->bytes = type_info[t].bytes;
@@ -172,7 +170,7 @@ dec_atomic(Dec *d)
     i->flags = t == T_F32 && i->space != SPACE_SHARED && i->space != SPACE_CLUSTER;
     if (!is_red)
         dec_vector(d, 0, i->n, i->bytes, dec_out_opd);
-    if (v >= 0)
+    if (n > 1)
         dec_vector(d, at + 1, i->n, i->bytes, dec_in_opd);
     else
         dec_in_typed(d, at + 1, t);

@@ -62,14 +62,15 @@ land_copy(Warp *w, const Copy *c)
     proxy_wrote(w, c->i, 1u << c->lane, c->to, c->bytes);
 }
 
-void
-late_wait(Lanes *lanes, const Ins *i, uint32_t m)
+/* Of the lanes of m: all but the newest `pending` groups, and all up to number `until`. */
+static void
+land_copies(Warp *w, uint32_t m, int64_t pending, int64_t until)
 {
-    Warp *w = warp_of(lanes);
     int n = 0;
     for (int k = 0; k < w->n_copies; k++) {
         const Copy *c = &w->copies[k];
-        if (m >> c->lane & 1 && c->group < w->committed[c->lane] - i->imm)
+        bool is_over = c->group < w->committed[c->lane] - pending || c->number <= until;
+        if (m >> c->lane & 1 && is_over)
             land_copy(w, c);
         else
             w->copies[n++] = *c;
@@ -77,19 +78,10 @@ late_wait(Lanes *lanes, const Ins *i, uint32_t m)
     w->n_copies = n;
 }
 
-/* Of a lane, up to that one. */
-static void
-land_until(Warp *w, int lane, int64_t number)
+void
+late_wait(Lanes *w, const Ins *i, uint32_t m)
 {
-    int n = 0;
-    for (int k = 0; k < w->n_copies; k++) {
-        const Copy *c = &w->copies[k];
-        if ((int)c->lane == lane && c->number <= number)
-            land_copy(w, c);
-        else
-            w->copies[n++] = *c;
-    }
-    w->n_copies = n;
+    land_copies(warp_of(w), m, i->imm, 0);
 }
 
 /* ---- bulk copies ----------------------------------------------------------------- */
@@ -163,7 +155,7 @@ land(Bulk *k)
         k->copy.from = k->seen;
         why = bulk_land(&k->copy);
     } else {
-        land_until(k->of, k->lane, k->until);
+        land_copies(k->of, 1u << k->lane, INT64_MAX, k->until);
         why = mbarrier_count(k->copy.bar, 1, 0);
     }
     free(k->seen);

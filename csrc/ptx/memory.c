@@ -8,7 +8,6 @@
 
 /* ---- addresses ------------------------------------------------------------------- */
 
-/* A generic address in its own space. */
 Space
 lanes_space(Space space, uint64_t *address)
 {
@@ -307,13 +306,12 @@ dec_take_hints(Dec *d)
                                  d->mod[k]);
 }
 
-static int
-dec_count_words(Dec *d)
+int
+dec_vector_size(Dec *d)
 {
     static const char *const words[] = {"v2", "v4", "v8", NULL};
-    static const int n[] = {2, 4, 8};
     int k = dec_one(d, words);
-    return k < 0 ? 1 : n[k];
+    return k < 0 ? 1 : 2 << k;
 }
 
 /* What ld and st share: space, hints, vector, type; the address is in[0]. */
@@ -329,7 +327,7 @@ dec_access(Dec *d, int address)
     i->is_of_system = i->is_volatile || dec_has(d, "sys");
     dec_take_hints(d);
     bool policy = dec_has(d, "L2::cache_hint");
-    i->n = (uint8_t)dec_count_words(d);
+    i->n = (uint8_t)dec_vector_size(d);
     i->type = (uint8_t)dec_type(d);
     i->bytes = type_info[i->type].bytes;
     dec_refuse(d, i->type == T_PRED || i->bytes > 8 || i->n * i->bytes > 32);

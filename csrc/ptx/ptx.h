@@ -304,7 +304,8 @@ int dec_literal(Dec *d, int k, int64_t *value);
 void dec_label(Dec *d, const char *name); /* becomes the target */
 void *dec_more(Dec *d, size_t n);         /* memory that lives with the module */
 Space dec_space(Dec *d);
-void dec_take_hints(Dec *d);                           /* caches, orders, scopes */
+int dec_vector_size(Dec *d); /* of .v2, .v4, .v8; 1: none of them */
+void dec_take_hints(Dec *d); /* caches, orders, scopes */
 bool is_one_word(const char *words, const char *word); /* of "a|b|c" */
 void dec_st(Dec *d);
 int dec_sm(const Dec *d);

@@ -30,7 +30,7 @@ typedef struct InsCount {
 
 struct Counts {
     const Func *f;
-    InsCount *of; /* an instruction of f->code each; last, those of other functions */
+    InsCount *of; /* an instruction of f->code each */
 };
 
 /* The text of ptxsim_profiled(), and whether launches are counted: the process's, as a
@@ -89,7 +89,7 @@ count_begin(const Launch *l)
     if (!state.is_on)
         return NULL;
     Counts *c = calloc(1, sizeof *c);
-    InsCount *of = calloc((size_t)l->f->n_code + 1, sizeof *of);
+    InsCount *of = calloc((size_t)l->f->n_code, sizeof *of);
     if (!c || !of) {
         free(c);
         free(of);
@@ -102,11 +102,9 @@ count_begin(const Launch *l)
 static InsCount *
 row_of(Counts *c, const Ins *i)
 {
-    ptrdiff_t at = i - c->f->code;
-    return &c->of[at >= 0 && at < c->f->n_code ? at : c->f->n_code];
+    return &c->of[i - c->f->code];
 }
 
-/* A warp ran an instruction, with the lanes of m that its guard let through. */
 void
 count_run(Counts *c, const Ins *i, uint32_t m)
 {
@@ -198,7 +196,6 @@ product(const int v[3])
     return (uint64_t)v[0] * (uint64_t)v[1] * (uint64_t)v[2];
 }
 
-/* The launch is over: what ptxsim_profiled() will tell. Frees c. */
 void
 count_end(Counts *c, const Launch *l)
 {
@@ -210,10 +207,9 @@ count_end(Counts *c, const Launch *l)
         l->block[0], l->block[1], l->block[2],
         (unsigned long long)(product(l->grid) * ((product(l->block) + 31) / 32)));
     bool is_first = true;
-    static const Ins others = {.words = "(in functions called)"};
-    for (int i = 0; i <= c->f->n_code; i++) {
+    for (int i = 0; i < c->f->n_code; i++) {
         const InsCount *n = &c->of[i];
-        const Ins *ins = i < c->f->n_code ? &c->f->code[i] : &others;
+        const Ins *ins = &c->f->code[i];
         if (!n->n_run)
             continue;
 #define U(x) ((unsigned long long)(x))
