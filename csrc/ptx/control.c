@@ -1,7 +1,6 @@
 /* control: the end of a thread, and the functions that the driver brings:
  * vprintf, __assertfail.
  */
-#include "ptx/lanes.h"
 #include "ptx/engine.h"
 
 #include <inttypes.h>

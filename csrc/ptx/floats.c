@@ -73,7 +73,6 @@ sign_bit(FloatType t)
     return t == FMT_E2M3 || t == FMT_E3M2 ? 5 : format[t].bits - 1;
 }
 
-/* Any float as a double, exactly. */
 double
 fmt_to_double(FloatType t, uint64_t bits)
 {

@@ -5,7 +5,6 @@
  * was cut), which makes the second rounding the only one. Boldo and Melquiond, 2008.
  */
 #include "ptx/half.h"
-#include "ptx/formats.h"
 #include "ptx/lanes.h"
 
 #include <math.h>

@@ -71,7 +71,6 @@ mbarrier_count(uint8_t *p, uint64_t arrivals, int64_t tx)
     return NULL;
 }
 
-/* Arrivals and bytes that came (tx < 0) or will come (tx > 0). */
 void
 mbarrier_update(Lanes *w, const Ins *i, int lane, Space space, uint64_t address,
                 uint64_t arrivals, int64_t tx)

@@ -8,8 +8,6 @@
  * what others measured on a B200 (bf16, f16, e4m3, e5m2, e2m1); those of 6 bits are taken as
  * those of 8 are, which nobody has seen.
  */
-#include "ptx/asm.h"
-#include "ptx/formats.h"
 #include "ptx/lanes.h"
 #include "ptx/narrow.h"
 

@@ -6,7 +6,6 @@
  * written makes the loaded register undefined, one that a cp.async not yet waited for will
  * write is an error.
  */
-#include "ptx/lanes.h"
 #include "ptx/engine.h"
 
 /* ---- addresses ------------------------------------------------------------------- */

@@ -16,7 +16,6 @@
 #include "ptx/tmap.h"
 #include "ptx/async.h"
 #include "ptx/engine.h"
-#include "ptx/lanes.h"
 
 enum { CHUNK = 16, MAGIC = 0x70616d54, MAX_BOX = 256, LINE = 128 };
 

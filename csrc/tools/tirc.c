@@ -45,7 +45,6 @@
  * interp and the emulator check every access against the buffers; after run, what stands
  * beside the buffers must be untouched.
  */
-#include "passes/passes.h"
 #include "tools/tirc.h"
 
 #include <inttypes.h>

@@ -7,9 +7,6 @@
 #include <llvm-c/BitWriter.h>
 #include <llvm-c/IRReader.h>
 
-#include <stdio.h>
-#include <string.h>
-
 int
 tirc_bitcode(const char *text)
 {

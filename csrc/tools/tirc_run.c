@@ -1,7 +1,6 @@
 /* tirc_run: kernels at work: interpreted, or compiled and launched, or one against the
  * other.
  */
-#include "codegen/codegen.h"
 #include "interp/interp.h"
 #include "runtime/emu/emu.h"
 #include "tools/tirc.h"
@@ -56,7 +55,6 @@ tirc_interp(Comp *c, Tirc *t, const Func *f)
 
 /* ---- code, on its machine -------------------------------------------------------- */
 
-/* What codegen makes of the function; for GPUs it has layouts by now. */
 Binary *
 tirc_generate(Func *f)
 {
@@ -234,7 +232,6 @@ same_elem(const Tirc *t, Elem e, uint64_t x, uint64_t y)
            d <= t->tolerance * (elem_info[e].bits < 32 ? 1e3 : 1) * MAX(big, 1);
 }
 
-/* The interpreter and the code must agree about every buffer. */
 void
 tirc_check(Comp *c, Tirc *t, Func *f)
 {

@@ -10,8 +10,6 @@
 #include "interp/interp.h"
 #include "passes/passes.h"
 
-#include <stdlib.h>
-
 enum { MAX_SPECIAL = 16, MAX_OUT = 256, N_CHAINS = 120, N_ROUNDS = 6 };
 
 typedef struct Job {

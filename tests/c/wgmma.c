@@ -1,6 +1,5 @@
 /* wgmma: what layout_wgmma says of a matrix in shared memory, against the table of the book
  * element by element, with divisions and remainders where it has bits. How many blocks' registers fit. */
-#include "analysis/analysis.h"
 #include "layouts.h"
 
 enum { CHUNK = 16 };

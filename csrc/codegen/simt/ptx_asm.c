@@ -40,7 +40,6 @@ letter(Ll *l, Lt t)
     return t == l->f32 ? 'f' : t == l->f64 ? 'd' : 'r';
 }
 
-/* Outputs come before inputs; both return the operand's number. */
 int
 asm_out(Asm *a, Lt t)
 {
@@ -65,7 +64,6 @@ asm_in(Asm *a, Lv x)
     return a->out.n + a->in.n - 1;
 }
 
-/* x is what output `out` holds before. */
 void
 asm_tie(Asm *a, int out, Lv x)
 {
@@ -75,7 +73,6 @@ asm_tie(Asm *a, int out, Lv x)
     PUSH(a->l->c->arena, &a->in, x);
 }
 
-/* "{$first, .., $last}" */
 void
 asm_vector(Asm *a, int first, int n)
 {
@@ -85,7 +82,6 @@ asm_vector(Asm *a, int first, int n)
     asm_text(a, "}");
 }
 
-/* The same, or "$first" when there is one. */
 void
 asm_list(Asm *a, int first, int n)
 {
@@ -231,7 +227,6 @@ asm_done_packed(Asm *a, const Parts *p, Lt t)
     return v;
 }
 
-/* An element as an integer register. */
 Lv
 ptx_as_bits(Ll *l, Elem e, Lv x)
 {

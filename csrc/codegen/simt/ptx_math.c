@@ -1,7 +1,5 @@
 /* ptx_math: scalar functions and conversions that PTX does better than shared code.
  */
-#include <stdio.h>
-
 #include "codegen/library/foreign.h"
 #include "codegen/math.h"
 #include "codegen/simt/ptx.h"

@@ -1,8 +1,6 @@
 /* ptxas_faults: code that ptxas would make wrong is rewritten, behind LLVM's passes, which
  * make such code of other code. ptxas_faults.def says what there is.
  */
-#include <string.h>
-
 #include "codegen/simt/ptx.h"
 
 typedef enum FaultId {

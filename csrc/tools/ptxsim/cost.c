@@ -109,7 +109,6 @@ cost_shared(uint32_t m, const uint64_t address[32], int bytes)
     return shared_cost(m, address, bytes, 0);
 }
 
-/* Atomics: lanes at one word wait for each other. */
 SharedCost
 cost_shared_atomic(uint32_t m, const uint64_t address[32], int bytes)
 {

@@ -1,9 +1,6 @@
 /* regions: the device's memory: what was made known by ptxsim_register. */
 #include "tools/ptxsim/ptxsim.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 static struct Regions { /* of the process: device memory is */
     struct Region {
         uintptr_t from, to;
