@@ -59,10 +59,7 @@ typedef struct Line {
     size_t n;
 } Line;
 
-static void put_word(Line *line, const char *fmt, ...) PTX_PRINTF(2, 3);
-
-static void
-put_word(Line *line, const char *fmt, ...)
+static void PTX_PRINTF(2, 3) put_word(Line *line, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);

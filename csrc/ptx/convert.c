@@ -5,7 +5,6 @@
  */
 #include "ptx/half.h"
 #include "ptx/lanes.h"
-#include "ptx/narrow.h"
 
 #include <math.h>
 

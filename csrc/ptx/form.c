@@ -8,10 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool refuse_form(char *err, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static bool
+static bool __attribute__((format(printf, 2, 3)))
 refuse_form(char *err, const char *fmt, ...)
 {
     va_list ap;

@@ -1,5 +1,5 @@
-/* half.h: what the files of arithmetic share: f16 and bf16, alone and packed; the rows of
- * floats that have the name of an integer's. */
+/* half.h: what the files of arithmetic share: f16 and bf16, alone and packed; rows of floats and
+ * of narrow integers that have the name of an integer's. */
 #ifndef TEGULA_PTX_HALF_H
 #define TEGULA_PTX_HALF_H
 
@@ -35,5 +35,13 @@ void dec_float(Dec *d, HalfOp op); /* HALF_ADD to HALF_FMA, of any floats */
 void dec_float_div(Dec *d);
 void dec_float_minmax(Dec *d, bool is_max);
 void dec_float_sign(Dec *d, bool is_neg);
+
+/* narrow.c: integers narrower than their register. */
+typedef enum PairOp { PAIR_ADD, PAIR_MIN, PAIR_MAX } PairOp;
+/* Is it .u16x2, .s16x2, or has it .relu? Then it is decoded. */
+bool dec_pairs(Dec *d, PairOp op);
+/* cvt.pack, and cvt.rs: random.c */
+void dec_pack(Dec *d);
+void dec_random(Dec *d);
 
 #endif

@@ -3,7 +3,6 @@
  */
 #include "ptx/half.h"
 #include "ptx/lanes.h"
-#include "ptx/narrow.h"
 
 typedef __int128 Wide;
 typedef unsigned __int128 UWide;

@@ -1,7 +1,7 @@
 /* narrow: integers narrower than their register: two of 16 bits, products of 24, sums of
  * products of bytes, and narrow ones packed into a word.
  */
-#include "ptx/narrow.h"
+#include "ptx/half.h"
 #include "ptx/lanes.h"
 
 /* ---- two of 16 bits -------------------------------------------------------------- */

@@ -9,7 +9,7 @@
  * those of 8 are, which nobody has seen.
  */
 #include "ptx/lanes.h"
-#include "ptx/narrow.h"
+#include "ptx/half.h"
 
 typedef struct Random {
     FloatType to;

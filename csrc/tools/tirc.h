@@ -33,7 +33,8 @@ typedef struct Tirc {
     Copies *copies;           /* what became of those; NULL: none was tried */
     uint64_t seed, last_seed; /* of the random functions still to make */
     int n_ops;
-    Gpu *gpu; /* opened by the first run on it */
+    Gpu *gpu;           /* opened by the first run on it */
+    HostKernel *kernel; /* of a host: its code */
     Comp *c;
     Buffer buffer[MAX_ARGS];
     uint64_t arg[MAX_ARGS];

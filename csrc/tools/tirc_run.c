@@ -77,12 +77,11 @@ drop_emulated(void *code)
 }
 
 static void
-run_emulated(Comp *c, Tirc *t, const Binary *b, void *fn)
+run_emulated(Comp *c, Tirc *t, const Binary *b)
 {
     char err[EMU_ERROR];
     EmuRegion *regions = NEW_N(c->arena, EmuRegion, MAX(t->n_args, 1));
     EmuCode *code = emu_load(binary_stage(b, "ptx")->data, b->symbol, err);
-    (void)fn;
     if (!code)
         err_say(c, NULL, VALUE, "%s", err);
     arena_defer(c->arena, drop_emulated, code);
@@ -113,10 +112,9 @@ run_emulated(Comp *c, Tirc *t, const Binary *b, void *fn)
 }
 
 static void
-run_cuda(Comp *c, Tirc *t, const Binary *b, void *fn)
+run_cuda(Comp *c, Tirc *t, const Binary *b)
 {
     char err[ERR_TEXT] = "";
-    (void)fn;
     if (!t->gpu && !(t->gpu = gpu_open(err)))
         err_say(c, NULL, VALUE, "%s", err);
     GpuBuffer buffers[MAX_ARGS];
@@ -142,13 +140,13 @@ run_cuda(Comp *c, Tirc *t, const Binary *b, void *fn)
 }
 
 static void
-run_host(Comp *c, Tirc *t, const Binary *b, void *fn)
+run_host(Comp *c, Tirc *t, const Binary *b)
 {
     char err[ERR_TEXT] = "";
-    HostKernel *k;
-    memcpy(&k, &fn, sizeof k);
-    HostLaunch launch = {
-        .kernel = k, .params = t->arg, .grid = t->grid, .scratch_bytes = b->scratch};
+    HostLaunch launch = {.kernel = t->kernel,
+                         .params = t->arg,
+                         .grid = t->grid,
+                         .scratch_bytes = b->scratch};
     if (!pool_run(&launch, err))
         err_say(c, NULL, VALUE, "%s", err);
 }
@@ -171,12 +169,12 @@ drop_code(void *j)
     jit_unload(j);
 }
 
-/* The object code of hosts as a function; NULL where there is PTX. */
-static void *
-load_code(Comp *c, const Binary *b)
+/* The object code of hosts as a function; there is none where there is PTX. */
+static void
+load_code(Comp *c, Tirc *t, const Binary *b)
 {
     if (c->opt.target.kind != TARGET_CPU)
-        return NULL;
+        return;
     const Stage *obj = binary_stage(b, "obj");
     void *fn;
     char err[ERR_TEXT] = "";
@@ -184,14 +182,14 @@ load_code(Comp *c, const Binary *b)
     if (!j)
         err_say(c, NULL, VALUE, "%s", err);
     arena_defer(c->arena, drop_code, j);
-    return fn;
+    memcpy(&t->kernel, &fn, sizeof fn);
 }
 
 /* Compiles f and runs the grid; prints times when asked. */
 void
 tirc_run(Comp *c, Tirc *t, Func *f, bool is_timed)
 {
-    static void (*const machine[])(Comp *, Tirc *, const Binary *, void *) = {
+    static void (*const machine[])(Comp *, Tirc *, const Binary *) = {
         [TARGET_CPU] = run_host,
         [TARGET_CUDA] = run_cuda,
         [TARGET_EMU] = run_emulated,
@@ -199,13 +197,13 @@ tirc_run(Comp *c, Tirc *t, Func *f, bool is_timed)
     double start = clock_ms();
     const Binary *out = tirc_generate(f);
     double compiled = clock_ms();
-    void *fn = load_code(c, out);
+    load_code(c, t, out);
     double loaded = clock_ms();
-    machine[c->opt.target.kind](c, t, out, fn);
+    machine[c->opt.target.kind](c, t, out);
     double ran = clock_ms() - loaded;
     for (int i = 0; is_timed && i < 20; i++) {
         double again = clock_ms();
-        machine[c->opt.target.kind](c, t, out, fn);
+        machine[c->opt.target.kind](c, t, out);
         ran = MIN(ran, clock_ms() - again);
     }
     check_red_zones(c, t);

@@ -26,7 +26,7 @@
  * accumulator by f32's addition. The mixed terms come first; a sum of them that is not finite becomes 0, as lo of
  * what is infinite is no number: what comes of it comes of hi hi, as without a split.
  */
-#include "codegen/simt/dot.h"
+#include "codegen/simt/simt.h"
 
 #include <math.h>
 

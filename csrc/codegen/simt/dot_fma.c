@@ -16,7 +16,7 @@
  *
  * All lanes of a load read one row, and for that row the added bits are a constant.
  */
-#include "codegen/simt/dot.h"
+#include "codegen/simt/simt.h"
 
 enum {
     MAX_VEC = 16,

@@ -143,17 +143,12 @@ ptx_math(Ll *l, OpCode op, Elem e, Lv *x)
 static Lv
 ptx_narrow(Ll *l, OpCode op, Elem e, Lv *x)
 {
-    if (e != E_BF16 || l->c->opt.target.sm < 90)
+    if (e != E_BF16 || !ptx_sm_at_least(l, 90) ||
+        (op != OP_ADD && op != OP_SUB && op != OP_MUL))
         return NULL;
-    switch (op) {
-    case OP_ADD:
-        return ll_asm(l, l->i16, "add.rn.bf16 $0, $1, $2;", "=h,h,h", x, 2, false);
-    case OP_SUB:
-        return ll_asm(l, l->i16, "sub.rn.bf16 $0, $1, $2;", "=h,h,h", x, 2, false);
-    case OP_MUL:
-        return ll_asm(l, l->i16, "mul.rn.bf16 $0, $1, $2;", "=h,h,h", x, 2, false);
-    default: return NULL;
-    }
+    const char *text = str_printf(l->c->arena, "%s.rn.bf16 $0, $1, $2;",
+                                  op_info[op].text);
+    return ll_asm(l, l->i16, text, "=h,h,h", x, 2, false);
 }
 
 /* Two float8 in the lower half of a word, as two f16; the upper half is no matter. The pair comes as a word:

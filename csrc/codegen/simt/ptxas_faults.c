@@ -94,14 +94,11 @@ absolute(Ll *l, Lv x)
         x = ll_asm(l, l->i32, "abs.s32 $0, $1;", "=r,r", &x, 1, false);
         return LLVMBuildTrunc(l->b, x, t, "");
     }
-    return bits == 32 ? ll_asm(l, t,
-                               "{.reg .b32 s, t; shr.s32 s, $1, 31; xor.b32 t, $1, s; "
-                               "sub.s32 $0, t, s;}",
-                               "=r,r", &x, 1, false)
-                      : ll_asm(l, t,
-                               "{.reg .b64 s, t; shr.s64 s, $1, 63; xor.b64 t, $1, s; "
-                               "sub.s64 $0, t, s;}",
-                               "=l,l", &x, 1, false);
+    const char *text = str_printf(
+        l->c->arena,
+        "{.reg .b%u s, t; shr.s%u s, $1, %u; xor.b%u t, $1, s; sub.s%u $0, t, s;}",
+        bits, bits, bits - 1, bits, bits);
+    return ll_asm(l, t, text, bits == 32 ? "=r,r" : "=l,l", &x, 1, false);
 }
 
 typedef struct Avoid {

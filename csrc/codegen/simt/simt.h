@@ -191,7 +191,12 @@ void sim_reduce(Sim *s, const Op *o);
 void sim_scan(Sim *s, const Op *o);
 void sim_convert(Sim *s, const Op *o);
 void sim_dot(Sim *s, const Op *o);
-Lv sim_round_tf32(Sim *s, Lv x); /* dot.c: to nearest */
+/* What is summed in; the accumulator's registers as that, and back. */
+Elem sim_work_elem(Elem acc);
+Lv *sim_open_acc(Sim *s, const Op *o);
+void sim_close_acc(Sim *s, const Op *o, Lv *acc);
+void sim_fma_dot(Sim *s, const Op *o); /* dot_fma.c */
+Lv sim_round_tf32(Sim *s, Lv x);       /* dot.c: to nearest */
 /* Is o a move that rounds to tf32 first, as only products want what it moves? */
 bool sim_rounds_move(Sim *s, const Op *o);
 void sim_mma_start(Sim *s, const Op *o); /* wgmma.c */

@@ -19,7 +19,7 @@
 #include <stdarg.h>
 
 #include "tools/ptxsim/cost.h"
-#include "tools/ptxsim/count.h"
+#include "tools/ptxsim/ptxsim.h"
 
 typedef struct InsCount {
     uint64_t n_run, n_lanes;

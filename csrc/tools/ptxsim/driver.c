@@ -7,7 +7,7 @@
  * the context lives on.
  */
 #include "ptx/tmap.h"
-#include "tools/ptxsim/count.h"
+#include "tools/ptxsim/ptxsim.h"
 
 #include <cuda.h>
 #include <pthread.h>
