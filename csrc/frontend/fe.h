@@ -374,6 +374,7 @@ fe_at(Fe *f, const Node *n)
 /* ---- blame.c ------------------------------------------------------------------------ */
 /* The error that follows is about v: points at it when it is an operand of what runs. */
 void fe_blame(Fe *f, Value v);
+#define fail_of(f, v, ...) (fe_blame(f, v), fail(f, __VA_ARGS__))
 /* The node of element i of the operand v, when that is written as a tuple; or NULL. */
 const Node *fe_element_node(Fe *f, Value v, int i);
 /* Is o there for more than what it gives? */
@@ -559,6 +560,8 @@ bool fe_aggregate_element(Fe *f, Value v, Value key, Value *out); /* v[key] */
 bool fe_is_given(Value v); /* neither absent nor None */
 /* descriptor.c: a method, bound to p; V_NONE: there is none of that name. */
 Value fe_descriptor_attribute(Fe *f, Value p, const char *name);
+/* builtins_reduce.c: a row along axis, as a block of t's shape. */
+Val *fe_along(Fe *f, Val *row, int axis, const Type *t);
 /* builtins_memory.c: a is pointers, values, mask, sem, scope; a descriptor's atomics have the
  * extremes of halves besides. */
 /* The pointer v, through which bools are bytes. */

@@ -24,15 +24,11 @@ fe_index_scalar(Fe *f, Value v, int i, Elem e, const char *what)
 static Value
 need_tuple(Fe *f, Value v, int n, const char *what)
 {
-    if (v.kind != V_TUPLE) {
-        fe_blame(f, v);
-        fail(f, TYPE, "%s must be a tuple, not %s", what, v_describe(f, v));
-    }
-    if (n >= 0 && v.tuple->n != n) {
-        fe_blame(f, v);
-        fail(f, VALUE, "%s needs %d %s, one for each dimension, not %d", what, n,
-             n == 1 ? "entry" : "entries", v.tuple->n);
-    }
+    if (v.kind != V_TUPLE)
+        fail_of(f, v, TYPE, "%s must be a tuple, not %s", what, v_describe(f, v));
+    if (n >= 0 && v.tuple->n != n)
+        fail_of(f, v, VALUE, "%s needs %d %s, one for each dimension, not %d", what, n,
+                n == 1 ? "entry" : "entries", v.tuple->n);
     return v;
 }
 
@@ -45,11 +41,9 @@ fe_new_window(Fe *f, Value base, Value shape, Value strides, Value block)
     need_tuple(f, shape, p->rank, "shape");
     need_tuple(f, strides, p->rank, "strides");
     p->base = fe_tensor(f, base, "base");
-    if (!p->base->type->is_ptr || p->base->type->rank) {
-        fe_blame(f, base);
-        fail(f, VALUE, "base must be a scalar pointer, not %s",
-             ty_str(f->a, p->base->type));
-    }
+    if (!p->base->type->is_ptr || p->base->type->rank)
+        fail_of(f, base, VALUE, "base must be a scalar pointer, not %s",
+                ty_str(f->a, p->base->type));
     if (!p->rank)
         fail(f, VALUE, "a window needs at least one dimension");
     for (int i = 0; i < p->rank; i++) {
@@ -69,11 +63,9 @@ bi_make_block_ptr(Fe *f, Value *a)
     unsigned seen = 0;
     v_int_list(f, a[5], order, MAX_RANK, "order");
     for (int i = 0; i < p->rank; i++) {
-        if (order[i] < 0 || order[i] >= p->rank || seen & 1u << order[i]) {
-            fe_blame(f, a[5]);
-            fail(f, VALUE, "order must be a permutation of 0..%d, not %s", p->rank - 1,
-                 v_short(f, a[5]));
-        }
+        if (order[i] < 0 || order[i] >= p->rank || seen & 1u << order[i])
+            fail_of(f, a[5], VALUE, "order must be a permutation of 0..%d, not %s",
+                    p->rank - 1, v_short(f, a[5]));
         seen |= 1u << order[i];
         p->offsets[i] = fe_index_scalar(f, offsets, i, E_I32, "offsets");
     }
@@ -85,8 +77,8 @@ bi_advance(Fe *f, Value *a)
 {
     if (a[0].kind != V_BLOCK_PTR || a[0].bp->is_desc) {
         err_help(f->c, "p + offset moves a plain pointer");
-        fe_blame(f, a[0]);
-        fail(f, TYPE, "advance moves a block pointer, not %s", v_describe(f, a[0]));
+        fail_of(f, a[0], TYPE, "advance moves a block pointer, not %s",
+                v_describe(f, a[0]));
     }
     BlockPtr *p = NEW(f->a, BlockPtr);
     *p = *a[0].bp;
@@ -142,25 +134,19 @@ fe_block_ptr_load(Fe *f, Value *a)
     const BlockPtr *p = a[0].bp;
     if (p->is_desc)
         fail(f, TYPE, "write desc.%s(offsets, ..) with a tensor descriptor", f->callee);
-    if (fe_is_given(a[1]) || fe_is_given(a[2])) {
-        fe_blame(f, a[fe_is_given(a[1]) ? 1 : 2]);
-        fail(f, VALUE,
-             "mask and other are for plain pointers; a block pointer takes "
-             "boundary_check and padding_option");
-    }
+    if (fe_is_given(a[1]) || fe_is_given(a[2]))
+        fail_of(f, a[fe_is_given(a[1]) ? 1 : 2], VALUE,
+                "mask and other are for plain pointers; a block pointer takes "
+                "boundary_check and padding_option");
     const char *pad = fe_is_given(a[4]) ? v_const_str(f, a[4], "padding_option") : "";
-    if (*pad && strcmp(pad, "zero") && strcmp(pad, "nan")) {
-        fe_blame(f, a[4]);
-        fail(f, VALUE, "padding_option must be \"\", \"zero\" or \"nan\", not \"%s\"",
-             pad);
-    }
+    if (*pad && strcmp(pad, "zero") && strcmp(pad, "nan"))
+        fail_of(f, a[4], VALUE,
+                "padding_option must be \"\", \"zero\" or \"nan\", not \"%s\"", pad);
     Elem e = p->base->type->elem;
     bool nan_pad = !strcmp(pad, "nan");
-    if (nan_pad && elem_is_int(e)) {
-        fe_blame(f, a[4]);
-        fail(f, VALUE, "padding_option \"nan\" is for floats, not for %s",
-             elem_info[e].text);
-    }
+    if (nan_pad && elem_is_int(e))
+        fail_of(f, a[4], VALUE, "padding_option \"nan\" is for floats, not for %s",
+                elem_info[e].text);
     bool checked[MAX_RANK] = {0};
     checked_dims(f, p, a[3], checked);
     Val *mask, *ptrs = fe_window(f, p, checked, &mask);
@@ -182,11 +168,9 @@ fe_block_ptr_store(Fe *f, Value *a)
     const BlockPtr *p = a[0].bp;
     if (p->is_desc)
         fail(f, TYPE, "write desc.%s(offsets, ..) with a tensor descriptor", f->callee);
-    if (fe_is_given(a[2])) {
-        fe_blame(f, a[2]);
-        fail(f, VALUE,
-             "mask is for plain pointers; a block pointer takes boundary_check");
-    }
+    if (fe_is_given(a[2]))
+        fail_of(f, a[2], VALUE,
+                "mask is for plain pointers; a block pointer takes boundary_check");
     bool checked[MAX_RANK] = {0};
     checked_dims(f, p, a[3], checked);
     Val *mask, *ptrs = fe_window(f, p, checked, &mask);

@@ -18,7 +18,7 @@ bi_device_assert(Fe *f, Value *a)
         return v_obj(Py_None);
     Val *cond = fe_tensor(f, a[0], "the condition of an assert"), *mask = NULL;
     cond = fe_cast(f, cond, E_I1, ROUND_RTNE);
-    if (!is_absent(a[2]) && !is_py_none(a[2])) {
+    if (fe_is_given(a[2])) {
         mask = fe_cast(f, fe_tensor(f, a[2], "mask"), E_I1, ROUND_RTNE);
         fe_broadcast_pair(f, &cond, &mask);
     }
@@ -33,17 +33,17 @@ static Range *
 range_of(Fe *f, const Value *a)
 {
     Range *r = NEW(f->a, Range);
-    bool has_stop = !is_absent(a[1]) && !is_py_none(a[1]);
+    bool has_stop = fe_is_given(a[1]);
     r->start = has_stop ? a[0] : v_int(f, 0);
     r->stop = has_stop ? a[1] : a[0];
-    r->step = is_absent(a[2]) || is_py_none(a[2]) ? v_int(f, 1) : a[2];
+    r->step = !fe_is_given(a[2]) ? v_int(f, 1) : a[2];
     return r;
 }
 
 static int
 small_hint(Fe *f, Value v, const char *what)
 {
-    if (is_absent(v) || is_py_none(v))
+    if (!fe_is_given(v))
         return 0;
     int64_t i = v_const_int(f, v, what);
     if (i < 0 || i > 1024)
@@ -242,9 +242,8 @@ bi_device_print(Fe *f, Value *a)
 {
     if (a[0].kind == V_TENSOR) {
         err_help(f->c, "tl.device_print(\"x\", x): a text comes first");
-        fe_blame(f, a[0]);
-        fail(f, TYPE, "the prefix of device_print must be a str, not %s",
-             v_describe(f, a[0]));
+        fail_of(f, a[0], TYPE, "the prefix of device_print must be a str, not %s",
+                v_describe(f, a[0]));
     }
     const char *prefix = v_const_str(f, a[0], "the prefix of device_print");
     const char *percent = strchr(prefix, '%');

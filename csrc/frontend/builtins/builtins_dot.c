@@ -23,9 +23,9 @@ dot_operand(Fe *f, Value v, const char *what)
                            "vector tl.sum(a * v[None, :], axis=1)");
         else
             err_help(f->c, "a block times a number is a * x");
-        fe_blame(f, v);
-        fail(f, VALUE, "%s of dot must be a block of two or more dimensions, not %s",
-             what, ty_str(f->a, x->type));
+        fail_of(f, v, VALUE,
+                "%s of dot must be a block of two or more dimensions, not %s", what,
+                ty_str(f->a, x->type));
     }
     return x;
 }
@@ -77,7 +77,7 @@ check_elems(Fe *f, const Type *a, const Type *b)
 static Elem
 result_elem(Fe *f, Elem in, Value out_dtype, const Val *acc)
 {
-    bool given = !is_absent(out_dtype) && !is_py_none(out_dtype);
+    bool given = fe_is_given(out_dtype);
     Elem out = given ? v_elem(f, out_dtype, "out_dtype")
                : acc ? acc->type->elem
                      : E_F32;
@@ -117,10 +117,10 @@ static int
 precision(Fe *f, Value name, Value allow_tf32)
 {
     static const char *const words[] = {"tf32", "tf32x3", "ieee", "bf16x3", "bf16x6"};
-    bool by_name = !is_absent(name) && !is_py_none(name);
+    bool by_name = fe_is_given(name);
     const char *s = "tf32", *option;
     size_t len = 0;
-    if (!is_absent(allow_tf32) && !is_py_none(allow_tf32)) {
+    if (fe_is_given(allow_tf32)) {
         if (by_name)
             fail(f, VALUE, "only one of input_precision and allow_tf32 can be given");
         s = v_const_bool(f, allow_tf32, "allow_tf32") ? "tf32" : "ieee";
@@ -173,7 +173,7 @@ static int64_t
 partial_k(Fe *f, Value given, const Type *a)
 {
     int k = a->shape[a->rank - 1], by_option = f->c->opt.imprecise;
-    if (is_absent(given) || is_py_none(given)) {
+    if (!fe_is_given(given)) {
         int n = by_option * IMPRECISE_EACH;
         return elem_is_f8(a->elem) && by_option < IMPRECISE_MOST && n <= k ? n : 0;
     }
@@ -226,7 +226,7 @@ bi_dot(Fe *f, Value *v)
     int32_t shape[MAX_RANK];
     memcpy(shape, a->type->shape, sizeof shape);
     shape[r - 1] = b->type->shape[r - 1];
-    if (!is_absent(v[2]) && !is_py_none(v[2])) {
+    if (fe_is_given(v[2])) {
         acc = fe_tensor(f, v[2], "acc");
         if (acc->type->is_ptr || acc->type->rank != r ||
             memcmp(acc->type->shape, shape, (size_t)r * sizeof *shape)) {

@@ -10,7 +10,7 @@
 static int
 word(Fe *f, Value v, const char *what, const char *const *words)
 {
-    if (is_absent(v) || is_py_none(v))
+    if (!fe_is_given(v))
         return 0;
     const char *s = v_const_str(f, v, what);
     Sb sb = {.a = f->a};
@@ -19,8 +19,7 @@ word(Fe *f, Value v, const char *what, const char *const *words)
             return i;
         sb_printf(&sb, "%s\"%s\"", i ? ", " : "", words[i]);
     }
-    fe_blame(f, v);
-    fail(f, VALUE, "%s must be one of %s, not \"%s\"", what, sb.at, s);
+    fail_of(f, v, VALUE, "%s must be one of %s, not \"%s\"", what, sb.at, s);
 }
 
 static const char *const load_cache[] = {"", ".ca", ".cg", ".cs", ".cv", NULL};
@@ -47,14 +46,12 @@ pointer(Fe *f, Value v, bool writes)
         else if (v.kind == V_TUPLE && !v.tuple->is_aggregate)
             err_help(f->c, "each pointer is given by itself: tl.%s(p), then tl.%s(q)",
                      f->callee, f->callee);
-        fe_blame(f, v);
-        fail(f, TYPE, "%s needs a pointer or a block of pointers, not %s", f->callee,
-             is_py_none(v) ? fe_who(f, v) : v_describe(f, v));
+        fail_of(f, v, TYPE, "%s needs a pointer or a block of pointers, not %s",
+                f->callee, is_py_none(v) ? fe_who(f, v) : v_describe(f, v));
     }
-    if (writes && v.val->type->is_const) {
-        fe_blame(f, v);
-        fail(f, TYPE, "%s through a pointer that is declared tl.const", f->callee);
-    }
+    if (writes && v.val->type->is_const)
+        fail_of(f, v, TYPE, "%s through a pointer that is declared tl.const",
+                f->callee);
     return v.val;
 }
 
@@ -79,7 +76,7 @@ fe_byte_pointer(Fe *f, Value v, bool writes)
 static Val *
 mask_of(Fe *f, Value v, const Val *p, const char *what)
 {
-    if (is_absent(v) || is_py_none(v))
+    if (!fe_is_given(v))
         return NULL;
     if (v.kind == V_OBJ && PyUnicode_Check(v.obj))
         err_help(f->c, strstr(what, "atomic")
@@ -111,13 +108,11 @@ mask_of(Fe *f, Value v, const Val *p, const char *what)
                      text && strchr(text, ' ') ? "compare: (%s) != 0"
                                                : "compare: %s != 0",
                      text ? text : "mask");
-        fe_blame(f, v);
-        fail(f, TYPE, "%s must be of int1, not %s", what, ty_str(f->a, m->type));
+        fail_of(f, v, TYPE, "%s must be of int1, not %s", what, ty_str(f->a, m->type));
     }
     if (!p->type->rank && m->type->rank) {
-        fe_blame(f, v);
         err_help(f->c, "add a block of offsets to the pointer: p + tl.arange(..)");
-        fail(f, VALUE, "%s cannot be a block when the pointer is a scalar", what);
+        fail_of(f, v, VALUE, "%s cannot be a block when the pointer is a scalar", what);
     }
     return m;
 }
@@ -187,7 +182,7 @@ warn_constant(Fe *f, Value v, Elem e, const char *what)
 static bool
 is_given(Value v)
 {
-    if (is_absent(v) || is_py_none(v) || (v.kind == V_TUPLE && !v.tuple->n))
+    if (!fe_is_given(v) || (v.kind == V_TUPLE && !v.tuple->n))
         return false;
     return v.kind != V_OBJ || !PyUnicode_Check(v.obj) || PyUnicode_GetLength(v.obj) > 0;
 }
@@ -198,19 +193,16 @@ bi_load(Fe *f, Value *a)
     if (a[0].kind == V_BLOCK_PTR)
         return fe_block_ptr_load(f, a);
     Val *p = pointer(f, a[0], false);
-    if (is_given(a[3]) || is_given(a[4])) {
-        fe_blame(f, a[is_given(a[3]) ? 3 : 4]);
-        fail(f, VALUE,
-             "boundary_check and padding_option are for block pointers; use mask "
-             "and other");
-    }
+    if (is_given(a[3]) || is_given(a[4]))
+        fail_of(f, a[is_given(a[3]) ? 3 : 4], VALUE,
+                "boundary_check and padding_option are for block pointers; use mask "
+                "and other");
     Val *mask = mask_of(f, a[1], p, "the mask of load"), *other = NULL;
-    if (!is_absent(a[2]) && !is_py_none(a[2])) {
+    if (fe_is_given(a[2])) {
         if (!mask) {
             err_help(f->c, "mask=i < n says which elements are read, and other stands "
                            "for the rest");
-            fe_blame(f, a[2]);
-            fail(f, VALUE, "other cannot be provided without mask");
+            fail_of(f, a[2], VALUE, "other cannot be provided without mask");
         }
         other = fe_tensor(f, a[2], "other");
         warn_constant(f, a[2], p->type->elem, "other");
@@ -224,10 +216,8 @@ bi_store(Fe *f, Value *a)
     if (a[0].kind == V_BLOCK_PTR)
         return fe_block_ptr_store(f, a);
     Val *p = pointer(f, a[0], true);
-    if (is_given(a[3])) {
-        fe_blame(f, a[3]);
-        fail(f, VALUE, "boundary_check is for block pointers; use mask");
-    }
+    if (is_given(a[3]))
+        fail_of(f, a[3], VALUE, "boundary_check is for block pointers; use mask");
     Val *v = fe_tensor(f, a[1], "the value of store");
     warn_constant(f, a[1], p->type->elem, "the value of store");
     Val *mask = mask_of(f, a[2], p, "the mask of store");
@@ -393,9 +383,9 @@ bi_atomic_cas(Fe *f, Value *a)
             err_help(f->c, t->rank == v[i]->type->rank
                                ? "convert it: x.to(p.dtype.element_ty)"
                                : "give it the shape of the pointers: tl.full(..)");
-            fe_blame(f, a[i]);
-            fail(f, TYPE, "%s of atomic_cas must be %s as the pointer says, not %s",
-                 i == 1 ? "cmp" : "val", ty_str(f->a, t), ty_str(f->a, v[i]->type));
+            fail_of(f, a[i], TYPE,
+                    "%s of atomic_cas must be %s as the pointer says, not %s",
+                    i == 1 ? "cmp" : "val", ty_str(f->a, t), ty_str(f->a, v[i]->type));
         }
     }
     Op *o = ir_op(&f->b, OP_ATOMIC_CAS, 3, v, 1, &t);

@@ -22,37 +22,19 @@ bi_len(Fe *f, Value *a)
 }
 
 /* The class applied to a constant. */
-static Value
-convert(Fe *f, PyTypeObject *cls, const Value *a, const char *to)
+Value
+bi_number(Fe *f, Value *a)
 {
-    PyObject *r;
+    static PyTypeObject *const classes[] = {&PyLong_Type, &PyFloat_Type, &PyBool_Type};
+    static const Elem like[] = {E_I32, E_F32, E_I1};
+    PyObject *cls = (PyObject *)classes[f->which], *x = NULL;
     if (a[0].kind == V_TENSOR)
-        err_help(f->c, "x.to(tl.%s) converts a run-time value", to);
+        err_help(f->c, "x.to(tl.%s) converts a run-time value",
+                 elem_info[like[f->which]].tl);
     fe_watch_operand(f, a[0]);
-    if (is_absent(a[0]))
-        r = PyObject_CallFunctionObjArgs((PyObject *)cls, NULL);
-    else
-        r = PyObject_CallFunctionObjArgs(
-            (PyObject *)cls,
-            v_to_py(f, a[0], str_printf(f->a, "the argument of %s()", f->callee)),
-            NULL);
-    return v_obj(fe_own(f, r));
-}
-
-Value
-bi_int(Fe *f, Value *a)
-{
-    return convert(f, &PyLong_Type, a, "int32");
-}
-Value
-bi_float(Fe *f, Value *a)
-{
-    return convert(f, &PyFloat_Type, a, "float32");
-}
-Value
-bi_bool(Fe *f, Value *a)
-{
-    return convert(f, &PyBool_Type, a, "int1");
+    if (!is_absent(a[0]))
+        x = v_to_py(f, a[0], str_printf(f->a, "the argument of %s()", f->callee));
+    return v_obj(fe_own(f, PyObject_CallFunctionObjArgs(cls, x, NULL)));
 }
 
 Value

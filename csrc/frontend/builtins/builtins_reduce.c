@@ -23,8 +23,7 @@ need_block(Fe *f, Value v)
                  "a scalar is one value already; tl.load of a block of pointers gives "
                  "a block");
     const char *who = v.kind == V_TENSOR ? fe_who(f, v) : "a scalar";
-    fe_blame(f, v);
-    fail(f, VALUE, "%s needs a block, not %s", f->callee, who);
+    fail_of(f, v, VALUE, "%s needs a block, not %s", f->callee, who);
 }
 
 static Value
@@ -48,9 +47,8 @@ axis_of(Fe *f, Value v, const Type *t)
             err_help(f->c, "a block of one dimension has the axis 0 alone");
         else
             err_help(f->c, "its axes are 0 to %d, from the left", t->rank - 1);
-        fe_blame(f, v);
-        fail(f, VALUE, "%s: axis %lld is outside the shape %s", f->callee,
-             (long long)axis, ty_shape_str(f->a, t));
+        fail_of(f, v, VALUE, "%s: axis %lld is outside the shape %s", f->callee,
+                (long long)axis, ty_shape_str(f->a, t));
     }
     return (int)(axis < 0 ? axis + t->rank : axis);
 }
@@ -82,9 +80,8 @@ is_arithmetic(const Block *region)
     return true;
 }
 
-/* A row along axis of t. */
-static Val *
-along(Fe *f, Val *row, int axis, const Type *t)
+Val *
+fe_along(Fe *f, Val *row, int axis, const Type *t)
 {
     for (int d = 0; d < axis; d++)
         row = ir_expand(&f->b, row, 0);
@@ -132,7 +129,7 @@ reduce_in_pairs(Fe *f, const Block *plan, const char *what, int n, Val **x, int 
             args[k] = ir_pick(&f->b, x[k], axis, left);
             args[n + k] = ir_pick(&f->b, x[k], axis, right);
         }
-        on = on ? along(f, on, axis, args[0]->type) : NULL;
+        on = on ? fe_along(f, on, axis, args[0]->type) : NULL;
         fe_widen(f, plan, what, on, args, out);
         for (int k = 0; k < n; k++)
             x[k] = on ? ir_select(&f->b, on, out[k], args[k]) : out[k];
@@ -161,7 +158,7 @@ scan_in_steps(Fe *f, const Block *plan, const char *what, int n, Val **x, int ax
             args[k] = ir_pick(&f->b, x[k], axis, from);
             args[n + k] = x[k];
         }
-        on = along(f, on, axis, x[0]->type);
+        on = fe_along(f, on, axis, x[0]->type);
         fe_widen(f, plan, what, on, args, out);
         for (int k = 0; k < n; k++)
             x[k] = ir_select(&f->b, on, out[k], x[k]);
@@ -300,7 +297,7 @@ static void
 reduce(Fe *f, int n, Val **in, Value axis_v, bool keep, Combine *fn, void *data,
        Val **out)
 {
-    bool all = is_absent(axis_v) || is_py_none(axis_v);
+    bool all = !fe_is_given(axis_v);
     int rank = in[0]->type->rank, axis = 0;
     if (!rank)
         need_block(f, first_operand(f));
@@ -318,7 +315,7 @@ reduce(Fe *f, int n, Val **in, Value axis_v, bool keep, Combine *fn, void *data,
 static bool
 flag(Fe *f, Value v, bool otherwise, const char *what)
 {
-    return is_absent(v) || is_py_none(v) ? otherwise : v_const_bool(f, v, what);
+    return !fe_is_given(v) ? otherwise : v_const_bool(f, v, what);
 }
 
 static Val *
@@ -347,7 +344,7 @@ static Val *
 widen_for_sum(Fe *f, Val *x, Value dtype)
 {
     Elem e = x->type->elem;
-    if (!is_absent(dtype) && !is_py_none(dtype))
+    if (fe_is_given(dtype))
         return fe_cast(f, x, v_elem(f, dtype, "dtype"), ROUND_RTNE);
     if (elem_is_int(e) && elem_info[e].bits < 32)
         return fe_cast(f, x, elem_is_signed(e) ? E_I32 : E_U32, ROUND_RTNE);
@@ -362,7 +359,7 @@ summable(Fe *f, Val *x, Value axis)
     const Type *t = x->type;
     if (!elem_is_f8(t->elem))
         return x;
-    bool all = is_absent(axis) || is_py_none(axis);
+    bool all = !fe_is_given(axis);
     if ((all ? ty_numel(t) : t->shape[axis_of(f, axis, t)]) == 1)
         return x;
     err_help(f->c, "convert to tl.float16 or tl.float32 first");
@@ -381,7 +378,7 @@ static void
 reduce_arg(Fe *f, bool is_max, Val *x, Value axis_v, bool tie_left, bool keep,
            Val **out)
 {
-    if (is_absent(axis_v) || is_py_none(axis_v)) {
+    if (!fe_is_given(axis_v)) {
         err_help(f->c, "axis=0 is the only one of a block of one dimension");
         fail(f, VALUE, "%s with indices needs an axis", f->callee);
     }
@@ -389,7 +386,7 @@ reduce_arg(Fe *f, bool is_max, Val *x, Value axis_v, bool tie_left, bool keep,
         x = fe_cast(f, x, E_F32, ROUND_RTNE);
     const Type *t = x->type;
     int axis = axis_of(f, axis_v, t);
-    Val *i = along(f, ir_arange(&f->b, 0, t->shape[axis]), axis, t);
+    Val *i = fe_along(f, ir_arange(&f->b, 0, t->shape[axis]), axis, t);
     ArgCombine k = {is_max, tie_left};
     reduce(f, 2, (Val *[]){x, i}, axis_v, keep, combine_arg, &k, out);
 }
@@ -490,12 +487,12 @@ need_function(Fe *f, Value fn, int n)
     }
     if (jit || (fn.kind == V_OBJ && fe_builtin_name_of(f, fn.obj)))
         return;
-    fe_blame(f, fn);
     err_help(f->c,
              "lambda a, b: a + b adds, lambda a, b: tl.maximum(a, b) takes the larger");
-    fail(f, TYPE,
-         "the combine function of %s must be a function under @jit or a lambda, not %s",
-         f->callee, v_describe(f, fn));
+    fail_of(
+        f, fn, TYPE,
+        "the combine function of %s must be a function under @jit or a lambda, not %s",
+        f->callee, v_describe(f, fn));
 }
 
 Value
@@ -564,7 +561,7 @@ bi_histogram(Fe *f, Value *a)
     if (bins < 1 || bins > MAX_NUMEL)
         fail(f, VALUE, "num_bins must be 1 to %d, not %lld", MAX_NUMEL,
              (long long)bins);
-    if (!is_absent(a[2]) && !is_py_none(a[2])) {
+    if (fe_is_given(a[2])) {
         mask = fe_tensor(f, a[2], "mask");
         if (mask->type->is_ptr || mask->type->elem != E_I1)
             fail(f, TYPE, "the mask of histogram must be of int1, not %s",
@@ -584,9 +581,8 @@ bi_gather(Fe *f, Value *a)
     Val *src = block(f, a[0]), *index = block(f, a[1]);
     if (!elem_is_int(index->type->elem)) {
         err_help(f->c, "convert: index.to(tl.int32)");
-        fe_blame(f, a[1]);
-        fail(f, TYPE, "gather needs integer indices, not %s",
-             ty_str(f->a, index->type));
+        fail_of(f, a[1], TYPE, "gather needs integer indices, not %s",
+                ty_str(f->a, index->type));
     }
     int axis = axis_of(f, a[2], src->type);
     bool ok = src->type->rank == index->type->rank;

@@ -9,11 +9,9 @@ grid_axis(Fe *f, Value v)
     if (v.kind == V_OBJ && PyUnicode_Check(v.obj))
         err_help(f->c, "x, y and z of a grid are the axes 0, 1 and 2");
     int64_t axis = v_const_int(f, v, "axis");
-    if (axis < 0 || axis > 2) {
-        fe_blame(f, v);
-        fail(f, VALUE, "%s axis must be 0, 1, or 2 but got %lld", f->callee,
-             (long long)axis);
-    }
+    if (axis < 0 || axis > 2)
+        fail_of(f, v, VALUE, "%s axis must be 0, 1, or 2 but got %lld", f->callee,
+                (long long)axis);
     return (int)axis;
 }
 
@@ -79,9 +77,8 @@ bi_full(Fe *f, Value *a)
         if (PyFloat_Check(a[1].obj) && elem_is_int(e) && e != E_I1 &&
             !(d == trunc(d) && d >= -limit * sign && d < limit)) {
             err_help(f->c, "to cut it off: int(..), or tl.cast(value, dtype)");
-            fe_blame(f, a[1]);
-            fail(f, TYPE, "full of %s cannot hold %s", elem_info[e].tl,
-                 v_short(f, a[1]));
+            fail_of(f, a[1], TYPE, "full of %s cannot hold %s", elem_info[e].tl,
+                    v_short(f, a[1]));
         }
         /* Floats straight to e: 3.7e9 as i64 must not pass through f32. No integer
          * converts to fp8, and one beyond 64 bits may be a float. */
@@ -467,11 +464,7 @@ cat_lengths(Fe *f, Val *x, Val *y, int dim)
     Val *of_x = ir_pick(&f->b, x, dim, ir_bin(&f->b, OP_MIN, i, last));
     Val *from = ir_bin(&f->b, OP_MAX, ir_bin(&f->b, OP_SUB, i, len), zero);
     Val *of_y = ir_pick(&f->b, y, dim, from), *is_x = ir_bin(&f->b, OP_LT, i, len);
-    for (int d = 0; d < dim; d++)
-        is_x = ir_expand(&f->b, is_x, 0);
-    for (int d = dim + 1; d < rank; d++)
-        is_x = ir_expand(&f->b, is_x, d);
-    return ir_select(&f->b, fe_splat_to(f, is_x, rank, shape), of_x, of_y);
+    return ir_select(&f->b, fe_along(f, is_x, dim, of_x->type), of_x, of_y);
 }
 
 /* [.., n] beside [.., n] along dim: join gives [.., n, 2]; the new dim moves in front of

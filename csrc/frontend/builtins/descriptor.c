@@ -61,29 +61,25 @@ bi_make_tensor_descriptor(Fe *f, Value *a)
         fail(f, VALUE, "a tensor descriptor has 1 to 5 dimensions, not %d", p->rank);
     if (!ir_const_as_int(p->strides[p->rank - 1], &last) || last != 1) {
         err_help(f->c, "write the constant 1 as the last stride");
-        fe_blame(f, a[2]);
-        fail(f, VALUE, "the last stride of a tensor descriptor must be the constant 1");
+        fail_of(f, a[2], VALUE,
+                "the last stride of a tensor descriptor must be the constant 1");
     }
     Elem e = p->base->type->elem;
     if (p->block[p->rank - 1] * elem_info[e].bytes < 16) {
-        fe_blame(f, a[3]);
         err_help(f->c, "of %s these are %d elements", elem_info[e].tl,
                  16 / elem_info[e].bytes);
-        fail(f, VALUE,
-             "the last extent of a descriptor's block spans at least 16 bytes");
+        fail_of(f, a[3], VALUE,
+                "the last extent of a descriptor's block spans at least 16 bytes");
     }
     const char *pad = fe_is_given(a[4]) ? v_const_str(f, a[4], "padding_option")
                                         : "zero";
     p->nan_pad = !strcmp(pad, "nan");
-    if (!p->nan_pad && strcmp(pad, "zero")) {
-        fe_blame(f, a[4]);
-        fail(f, VALUE, "padding_option must be \"zero\" or \"nan\", not \"%s\"", pad);
-    }
-    if (p->nan_pad && elem_is_int(e)) {
-        fe_blame(f, a[4]);
-        fail(f, VALUE, "padding_option \"nan\" is for floats, not for %s",
-             elem_info[e].text);
-    }
+    if (!p->nan_pad && strcmp(pad, "zero"))
+        fail_of(f, a[4], VALUE,
+                "padding_option must be \"zero\" or \"nan\", not \"%s\"", pad);
+    if (p->nan_pad && elem_is_int(e))
+        fail_of(f, a[4], VALUE, "padding_option \"nan\" is for floats, not for %s",
+                elem_info[e].text);
     promise_alignment(f, p);
     return (Value){.kind = V_BLOCK_PTR, .bp = p};
 }

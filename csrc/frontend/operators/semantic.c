@@ -477,8 +477,7 @@ check_divisor(Fe *f, Operator o, Value b, const Val *y)
     if (b.kind == V_TENSOR || !elem_is_int(y->type->elem) || !ir_is_const(y, &bits) ||
         bits)
         return;
-    fe_blame(f, b);
-    fail(f, VALUE, "'%s' by the constant 0", opr_text[o]);
+    fail_of(f, b, VALUE, "'%s' by the constant 0", opr_text[o]);
 }
 
 /* x << 40 of 32 bits: the language leaves open what that is; here it is 0, or the sign. */

@@ -45,10 +45,8 @@ const char *
 v_const_str(Fe *f, Value v, const char *what)
 {
     PyObject *o = v_to_py(f, v, what);
-    if (!PyUnicode_Check(o)) {
-        fe_blame(f, v);
-        fail(f, TYPE, "%s must be a str, not %s", what, v_describe(f, v_obj(o)));
-    }
+    if (!PyUnicode_Check(o))
+        fail_of(f, v, TYPE, "%s must be a str, not %s", what, v_describe(f, v_obj(o)));
     const char *s = PyUnicode_AsUTF8AndSize(o, NULL);
     if (!s)
         fe_raise(f, f->b.loc);

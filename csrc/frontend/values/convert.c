@@ -23,10 +23,10 @@ fe_literal_elem(Fe *f, PyObject *o)
         PyLong_AsUnsignedLongLong(o);
         if (overflow < 0 || PyErr_Occurred()) {
             PyErr_Clear();
-            fe_blame(f, v_obj(o));
             err_help(f->c, "integers reach from -2**63 to 2**64 - 1; a float reaches "
                            "further: float(..)");
-            fail(f, VALUE, "the integer %s does not fit 64 bits", v_short(f, v_obj(o)));
+            fail_of(f, v_obj(o), VALUE, "the integer %s does not fit 64 bits",
+                    v_short(f, v_obj(o)));
         }
         return E_U64;
     }
@@ -62,11 +62,10 @@ fe_number(Fe *f, PyObject *o, const Type *t)
     else
         fits = i >= 0 && (bits == 64 || i < 1LL << bits);
     if (!fits) {
-        fe_blame(f, v_obj(o));
         err_help(f->c, "convert the other side first: x.to(tl.%s)",
                  elem_info[fe_literal_elem(f, o)].tl);
-        fail(f, VALUE, "the number %s is outside the range of %s", v_short(f, v_obj(o)),
-             elem_info[t->elem].text);
+        fail_of(f, v_obj(o), VALUE, "the number %s is outside the range of %s",
+                v_short(f, v_obj(o)), elem_info[t->elem].text);
     }
     return ir_const_int(&f->b, t, i);
 }
@@ -102,8 +101,7 @@ fe_tensor(Fe *f, Value v, const char *what)
             err_help(f->c, "call it: %s(..)", text);
         if (is_inf_or_nan(v))
             err_help(f->c, "float(\"inf\") and float(\"nan\") are numbers");
-        fe_blame(f, v);
-        fail(f, TYPE, "%s must be a number or a tensor, not %s", what, who);
+        fail_of(f, v, TYPE, "%s must be a number or a tensor, not %s", what, who);
     }
     return fe_number(f, v.obj, ty_scalar(f->c, fe_literal_elem(f, v.obj)));
 }
@@ -199,7 +197,7 @@ fe_cast_value(Fe *f, Value in, Value dtype, Value rounding, bool bitcast)
     if (!is_pointer && !v->type->is_ptr &&
         v->type->elem == v_elem(f, v_obj(o), "the dtype"))
         return v_val(v); /* whatever else is asked */
-    bool has_round = !is_absent(rounding) && !is_py_none(rounding);
+    bool has_round = fe_is_given(rounding);
     if (has_round) {
         const char *s = v_const_str(f, rounding, "fp_downcast_rounding");
         if (strcmp(s, "rtne") && strcmp(s, "rtz"))
