@@ -539,9 +539,6 @@ void check_threads(const Func *f);
 /* Stores, atomics, barriers and volatile loads: not of regions. */
 bool may_change_memory(const Op *o);
 bool has_side_effects(const Op *o); /* anything that must stay; regions included */
-/* May a store (or another that may_change_memory) in region `within` change what a load reads? Distinct
- * pointer arguments are NOT assumed distinct in memory. */
-bool may_be_clobbered(const Block *within);
 bool is_defined_outside(const Val *v,
                         const Block *b); /* neither in b nor in its regions */
 /* Does one of these ops, the keys of a map, use a result of o? */

@@ -40,15 +40,6 @@ has_side_effects(const Op *o)
 }
 
 bool
-may_be_clobbered(const Block *within)
-{
-    EACH_OP(o, within)
-        if (may_change_memory(o))
-            return true;
-    return false;
-}
-
-bool
 is_defined_outside(const Val *v, const Block *b)
 {
     return !ir_encloses(b, v->block);

@@ -97,27 +97,19 @@ map_splits_lines(FactTable *facts, const Op *map)
     return facts_divisibility(facts, stride, MOST_KNOWN) < MOST_KNOWN;
 }
 
-/* Is o, or is an op inside of it, one that others can see? */
+/* Can others see what it does? */
 static bool
 is_seen(const Op *o)
 {
-    for (int i = 0; i < o->n_regions; i++)
-        for (const Op *in = o->regions[i]->first; in; in = in->next)
-            if (is_seen(in))
-                return true;
     return op_has(o, OPF_WRITES) && !op_has(o, OPF_SHARED);
 }
 
-/* May it be left out, as nobody waits for it? */
+/* Or may it be left out, as nobody waits for it? */
 static bool
-may_leave_out(const Op *o)
+is_waited_for(const Op *o)
 {
-    bool ok = !op_has(o, OPF_SHARED) && o->op != OP_MAP_LOAD && o->op != OP_DOT &&
-              o->op != OP_MMA_WAIT;
-    for (int i = 0; i < o->n_regions; i++)
-        for (const Op *in = o->regions[i]->first; ok && in; in = in->next)
-            ok = may_leave_out(in);
-    return ok;
+    return op_has(o, OPF_SHARED) || o->op == OP_MAP_LOAD || o->op == OP_DOT ||
+           o->op == OP_MMA_WAIT;
 }
 
 Op *
@@ -125,10 +117,10 @@ after_products(const Block *program)
 {
     Op *end = program->first;
     for (Op *o = end; o; o = o->next)
-        if (!may_leave_out(o))
+        if (ir_is_or_holds(o, is_waited_for))
             end = o->next;
     for (const Op *o = program->first; o != end; o = o->next)
-        if (is_seen(o))
+        if (ir_is_or_holds(o, is_seen))
             return NULL;
     return end;
 }

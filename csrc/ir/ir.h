@@ -630,6 +630,8 @@ const Loc *ir_loc_of(const Val *v);
 bool ir_has_op(const Block *b, OpCode op); /* in itself, not in regions of its ops */
 /* Does b, or a region in it, hold an op for which `is` holds? */
 bool ir_holds(const Block *b, bool (*is)(const Op *));
+/* Does it hold for o, or for an op of its regions? */
+bool ir_is_or_holds(const Op *o, bool (*is)(const Op *));
 bool ir_is_unused(const Op *o); /* nobody reads a result */
 static inline bool
 ir_has_one_use(const Val *v)

@@ -154,6 +154,15 @@ ir_holds(const Block *b, bool (*is)(const Op *))
 }
 
 bool
+ir_is_or_holds(const Op *o, bool (*is)(const Op *))
+{
+    for (int r = 0; r < o->n_regions; r++)
+        if (ir_holds(o->regions[r], is))
+            return true;
+    return is(o);
+}
+
+bool
 ir_is_unused(const Op *o)
 {
     for (int i = 0; i < o->n_results; i++)

@@ -243,12 +243,10 @@ halve(Halves *h)
     ir_erase(o);
 }
 
-static void
-halve_in(Func *f, Block *b)
+void
+pass_halves(Func *f)
 {
-    for (Op *o = b->first; o; o = o->next) {
-        for (int i = 0; i < o->n_regions && op_has(o, OPF_CONTROL); i++)
-            halve_in(f, o->regions[i]);
+    EACH_OP_INSIDE_OUT(o, f->body) {
         Map none = {.a = f->c->arena};
         Halves h = {.f = f, .late = none, .part = {none, none}};
         if (o->op == OP_FOR && ir_attr(o, ATTR_LOOP) & LOOP_MMA_ROUND &&
@@ -256,10 +254,4 @@ halve_in(Func *f, Block *b)
             find(&h, o->regions[0]))
             halve(&h);
     }
-}
-
-void
-pass_halves(Func *f)
-{
-    halve_in(f, f->body);
 }

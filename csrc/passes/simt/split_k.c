@@ -161,11 +161,7 @@ find_store(Split *s)
     for (const Op *o = s->store; o->block != s->team; o = o->block->owner)
         if (o->block->owner->op != OP_IF || o->block->owner->n_regions > 1)
             return false;
-    EACH_OP(o, s->team)
-        if (o != s->store &&
-            (op_has(o, OPF_STAYS) || (op_has(o, OPF_WRITES) && !op_has(o, OPF_SHARED))))
-            return false;
-    return tile_form(s->store).lead == 0 &&
+    return is_all_that_is_seen(s->store, s->team) && tile_form(s->store).lead == 0 &&
            is_of_sums(s->wait, arg(s->store, s->store->n_args - 1), 0) &&
            is_stored_alone(s->store, result(s->wait, 0), 0);
 }

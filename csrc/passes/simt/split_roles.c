@@ -23,18 +23,6 @@
  */
 #include "passes/passes.h"
 
-static void
-drop_filling(Block *b)
-{
-    for (Op *o = b->first, *next; o; o = next) {
-        next = o->next;
-        for (int i = 0; i < o->n_regions && op_has(o, OPF_CONTROL); i++)
-            drop_filling(o->regions[i]);
-        if (!o->n_regions && ring_is_filled_by(o))
-            ir_erase(o);
-    }
-}
-
 void
 pass_split_roles(Func *f)
 {
@@ -62,6 +50,8 @@ pass_split_roles(Func *f)
         ir_clone(&to, o, &copy);
         ir_move_before(o, team->last);
     }
-    drop_filling(team);
+    EACH_OP_INSIDE_OUT(o, team)
+        if (!o->n_regions && ring_is_filled_by(o))
+            ir_erase(o);
     dce_but(f, filler, ring_is_filled_by);
 }

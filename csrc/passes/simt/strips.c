@@ -151,14 +151,6 @@ column_of_store(const Strips *s)
     return arg(s->store, 2);
 }
 
-/* Rule 4. */
-static bool
-is_seen(const Strips *s, const Op *o)
-{
-    return o != s->store &&
-           (op_has(o, OPF_STAYS) || (op_has(o, OPF_WRITES) && !op_has(o, OPF_SHARED)));
-}
-
 /* Rules 2 and 4. */
 static bool
 find_store(Strips *s)
@@ -169,10 +161,8 @@ find_store(Strips *s)
     for (const Op *o = s->store; o->block != s->loop->block; o = o->block->owner)
         if (o->block == s->team || o->block->owner->op != OP_IF)
             return false;
-    EACH_OP(o, s->team)
-        if (is_seen(s, o))
-            return false;
-    return is_of_sums(s->wait, arg(s->store, 3), 0) &&
+    return is_all_that_is_seen(s->store, s->team) &&
+           is_of_sums(s->wait, arg(s->store, 3), 0) &&
            is_stored_alone(s->store, result(s->wait, 0), 0) &&
            computes_same(column_of_store(s), column_of_load(s, s->load[0]), 0);
 }

@@ -83,6 +83,16 @@ is_stored_alone(const Op *store, const Val *v, int depth)
 }
 
 bool
+is_all_that_is_seen(const Op *store, const Block *role)
+{
+    EACH_OP(o, role)
+        if (o != store &&
+            (op_has(o, OPF_STAYS) || (op_has(o, OPF_WRITES) && !op_has(o, OPF_SHARED))))
+            return false;
+    return true;
+}
+
+bool
 computes_same(const Val *x, const Val *y, int depth)
 {
     const Op *a = x->def, *b = y->def;

@@ -14,6 +14,8 @@ bool is_used_behind_sums(Op *loop, const Op *wait, const Op *last);
 bool is_of_sums(const Op *wait, const Val *v, int depth);
 /* Is the store all that v comes to? */
 bool is_stored_alone(const Op *store, const Val *v, int depth);
+/* Does the role nothing else that anybody could see? */
+bool is_all_that_is_seen(const Op *store, const Block *role);
 /* Do both compute the same, of numbers that are there in front of the loop? */
 bool computes_same(const Val *x, const Val *y, int depth);
 

@@ -51,16 +51,10 @@ has_turns(Func *f, const Op *loop)
 static const Op *
 first_loop(Func *f, const Block *b)
 {
-    for (const Op *o = b->first; o; o = o->next) {
+    EACH_CONTROL_OP(o, b)
         if (o->op == OP_FOR && ir_attr(o, ATTR_LOOP) & LOOP_MMA_ROUND &&
             has_turns(f, o))
             return o;
-        for (int i = 0; i < o->n_regions && op_has(o, OPF_CONTROL); i++) {
-            const Op *in = first_loop(f, o->regions[i]);
-            if (in)
-                return in;
-        }
-    }
     return NULL;
 }
 
@@ -84,15 +78,9 @@ late_clocks(const Op *loop)
 static Op *
 first_product(const Block *b)
 {
-    for (Op *o = b->first; o; o = o->next) {
+    EACH_CONTROL_OP(o, b)
         if (o->op == OP_MMA_START)
             return o;
-        for (int i = 0; i < o->n_regions && op_has(o, OPF_CONTROL); i++) {
-            Op *in = first_product(o->regions[i]);
-            if (in)
-                return in;
-        }
-    }
     return NULL;
 }
 

@@ -10,7 +10,7 @@
  * Rule 1: a loop may run zero times, and then nothing may go wrong that did not before. An
  *         integer division moves when its divisor cannot be 0 or -1 (it may trap), or when
  *         the op would have run anyway.
- * Rule 2: a load moves only out of a `for` that certainly runs and writes nothing. Out of a
+ * Rule 2: a load moves only out of a `for` that certainly runs and writes nothing, through whatever argument. Out of a
  *         `while` never: it may be waiting for what another program writes.
  * Rule 3: nothing leaves a loop that the user has marked LOOP_NO_LICM.
  */
@@ -80,7 +80,7 @@ may_move(Licm *w, const Op *o, const Op *loop, const Block *region, bool runs)
 {
     if (o->op == OP_LOAD)
         return runs && !ir_attr(o, ATTR_VOLATILE) && is_invariant(o, loop, o) &&
-               !may_be_clobbered(region);
+               !ir_holds(region, may_change_memory);
     if (!op_has(o, OPF_PURE) || !is_invariant(o, loop, o))
         return false;
     /* The first region of a while always runs. */

@@ -363,22 +363,13 @@ unroll_loop(Op *o, bool is_gpu)
         ir_set_attr(o, ATTR_UNROLL, 1); /* the rest stays rolled */
 }
 
-static void
-unroll_block(Block *b, bool is_gpu)
+void
+pass_unroll(Func *f)
 {
-    for (Op *o = b->first, *next; o; o = next) {
-        next = o->next;
-        for (int r = 0; r < o->n_regions; r++)
-            unroll_block(o->regions[r], is_gpu);
+    bool is_gpu = f->c->opt.target.kind != TARGET_CPU;
+    EACH_OP_INSIDE_OUT(o, f->body)
         if (o->op == OP_IF && is_gpu && is_cheap_choice(o))
             flatten(o);
         else if (o->op == OP_FOR)
             unroll_loop(o, is_gpu);
-    }
-}
-
-void
-pass_unroll(Func *f)
-{
-    unroll_block(f->body, f->c->opt.target.kind != TARGET_CPU);
 }
