@@ -630,23 +630,27 @@ ir_stretch(Build *b, Val *x, int rank, const int32_t *shape)
 }
 
 Val *
+ir_as_dim(Build *b, Val *x, int dim, int rank)
+{
+    for (int d = 0; d < dim; d++)
+        x = ir_expand(b, x, 0);
+    for (int d = dim + 1; d < rank; d++)
+        x = ir_expand(b, x, d);
+    return x;
+}
+
+Val *
 ir_pick(Build *b, Val *v, int dim, Val *index)
 {
-    const Type *t = v->type;
-    int32_t shape[MAX_RANK];
-    memcpy(shape, t->shape, sizeof shape);
-    shape[dim] = index->type->shape[0];
-    for (int d = 0; d < dim; d++)
-        index = ir_expand(b, index, 0);
-    for (int d = dim + 1; d < t->rank; d++)
-        index = ir_expand(b, index, d);
-    index = ir_stretch(b, index, t->rank, shape);
+    const Type *t = v->type,
+               *some = ty_with_side(b->f->c, t, dim, index->type->shape[0]);
+    index = ir_stretch(b, ir_as_dim(b, index, dim, t->rank), t->rank, some->shape);
     const Type *bare = t->is_ptr ? ty_with_elem(b->f->c, t, E_I64) : t;
-    const Type *r = ty_with_shape(b->f->c, bare, t->rank, shape);
+    const Type *r = ty_with_shape(b->f->c, bare, t->rank, some->shape);
     v = ir_bitcast(b, v, bare); /* pointers are picked as numbers */
     Op *o = ir_op(b, OP_GATHER, 2, (Val *[]){v, index}, 1, &r);
     ir_set_attr(o, ATTR_AXIS, dim);
-    return ir_bitcast(b, result(o, 0), ty_with_shape(b->f->c, t, t->rank, shape));
+    return ir_bitcast(b, result(o, 0), some);
 }
 
 Val *

@@ -41,12 +41,8 @@ want_totals(const Op *o, int first)
     const char *err = NULL;
     for (int i = first; !err && i < o->n_results; i++) {
         const Type *t = at(o, i - first);
-        int64_t axis = ir_attr(o, ATTR_AXIS);
-        int32_t shape[MAX_RANK] = {0};
-        for (int d = 0, n = 0; d < t->rank; d++)
-            if (d != axis)
-                shape[n++] = t->shape[d];
-        err = want_shape(o, i, t, t->rank - 1, shape);
+        const Type *r = ty_without(comp(o), t, (int)ir_attr(o, ATTR_AXIS));
+        err = want_shape(o, i, t, r->rank, r->shape);
     }
     return err;
 }

@@ -119,6 +119,9 @@ const Type *ty_block(Comp *c, const Type *elem, int rank, const int32_t *shape);
 const Type *ty_with_elem(Comp *c, const Type *t, Elem e);
 /* Drops the layout. */
 const Type *ty_with_shape(Comp *c, const Type *t, int rank, const int32_t *shape);
+/* The same, where one side is another, or is not there: a scalar, of one side. */
+const Type *ty_with_side(Comp *c, const Type *t, int dim, int32_t side);
+const Type *ty_without(Comp *c, const Type *t, int dim);
 const Type *ty_with_layout(Comp *c, const Type *t, const Layout *l);
 const Type *ty_smem(Comp *c, const Type *block, int slots, const Layout *offsets);
 const Type *ty_local(Comp *c, const Type *block, int slots);
@@ -580,6 +583,8 @@ Val *ir_bitcast(Build *b, Val *x, const Type *t);
 Val *ir_splat(Build *b, Val *x, int rank, const int32_t *shape);
 Val *ir_arange(Build *b, int64_t start, int64_t end);
 Val *ir_expand(Build *b, Val *x, int axis);
+/* The row x as dim `dim` of `rank`; the others are 1. */
+Val *ir_as_dim(Build *b, Val *x, int dim, int rank);
 Val *ir_const_i32(Build *b, int64_t n);
 /* Another value that a loop carries, as an argument of its body; the next one is given later. */
 Val *ir_carry(Op *loop, Val *init, const char *name);

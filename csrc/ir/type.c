@@ -103,6 +103,24 @@ ty_with_shape(Comp *c, const Type *t, int rank, const int32_t *shape)
 }
 
 const Type *
+ty_with_side(Comp *c, const Type *t, int dim, int32_t side)
+{
+    int32_t shape[MAX_RANK];
+    memcpy(shape, t->shape, sizeof shape);
+    shape[dim] = side;
+    return ty_with_shape(c, t, t->rank, shape);
+}
+
+const Type *
+ty_without(Comp *c, const Type *t, int dim)
+{
+    int32_t shape[MAX_RANK];
+    for (int d = 0; d < t->rank - 1; d++)
+        shape[d] = t->shape[d + (d >= dim)];
+    return ty_with_shape(c, t, t->rank - 1, shape);
+}
+
+const Type *
 ty_with_layout(Comp *c, const Type *t, const Layout *l)
 {
     Type n = *t;

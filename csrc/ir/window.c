@@ -29,11 +29,7 @@ index_along(Build *b, const Window *w, int d, Elem e)
         return at;
     Val *i = as_elem(b, ir_arange(b, 0, w->block[d]), e);
     i = ir_bin(b, OP_ADD, ir_stretch(b, at, 1, &w->block[d]), i);
-    for (int k = w->lead; k < d; k++)
-        i = ir_expand(b, i, 0);
-    for (int k = d + 1; k < w->rank; k++)
-        i = ir_expand(b, i, k - w->lead);
-    return i;
+    return ir_as_dim(b, i, d - w->lead, w->rank - w->lead);
 }
 
 /* v, an i64, as the i32 that it is; NULL where it may be more. */

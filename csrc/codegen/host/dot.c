@@ -229,10 +229,7 @@ static const Type *
 sums_type(Host *h, const Product *p)
 {
     const Type *t = arg(p->o, 1)->type;
-    int32_t shape[MAX_RANK];
-    memcpy(shape, t->shape, sizeof shape);
-    shape[t->rank - 2] = 1;
-    return ty_with_shape(h->c, ty_with_elem(h->c, t, E_I32), t->rank, shape);
+    return ty_with_side(h->c, ty_with_elem(h->c, t, E_I32), t->rank - 2, 1);
 }
 
 /* From row k, which begins a group. */

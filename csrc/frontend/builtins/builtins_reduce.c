@@ -83,28 +83,13 @@ is_arithmetic(const Block *region)
 Val *
 fe_along(Fe *f, Val *row, int axis, const Type *t)
 {
-    for (int d = 0; d < axis; d++)
-        row = ir_expand(&f->b, row, 0);
-    for (int d = axis + 1; d < t->rank; d++)
-        row = ir_expand(&f->b, row, d);
-    return fe_splat_to(f, row, t->rank, t->shape);
+    return fe_splat_to(f, ir_as_dim(&f->b, row, axis, t->rank), t->rank, t->shape);
 }
 
 static Val *
 row_const(Fe *f, const Val *like, int64_t v)
 {
     return ir_const_int(&f->b, like->type, v);
-}
-
-/* The sides of t but that of axis; how many there are. */
-static int
-shape_without(const Type *t, int axis, int32_t *shape)
-{
-    int rank = 0;
-    for (int d = 0; d < t->rank; d++)
-        if (d != axis)
-            shape[rank++] = t->shape[d];
-    return rank;
 }
 
 /* A combine function that branches, loops, loads, prints or asserts. It runs for whole
@@ -135,9 +120,8 @@ reduce_in_pairs(Fe *f, const Block *plan, const char *what, int n, Val **x, int 
             x[k] = on ? ir_select(&f->b, on, out[k], args[k]) : out[k];
     }
     for (int k = 0; k < n; k++) {
-        int32_t shape[MAX_RANK];
-        int rank = shape_without(x[k]->type, axis, shape);
-        x[k] = fe_reshape(f, x[k], rank, shape);
+        const Type *r = ty_without(f->c, x[k]->type, axis);
+        x[k] = fe_reshape(f, x[k], r->rank, r->shape);
     }
 }
 
@@ -173,11 +157,7 @@ combine_op(Fe *f, OpCode code, int n, Val **in, int axis, bool reverse, Combine 
     const Type **types = NEW_N(f->a, const Type *, n);
     for (int i = 0; i < n; i++) {
         const Type *t = in[i]->type;
-        int32_t shape[MAX_RANK];
-        int rank = shape_without(t, axis, shape);
-        types[i] = code == OP_SCAN ? t
-                   : rank          ? ty_with_shape(f->c, t, rank, shape)
-                                   : ty_element(f->c, t);
+        types[i] = code == OP_SCAN ? t : ty_without(f->c, t, axis);
     }
     Op *o = ir_op(&f->b, code, n, in, n, types);
     ir_set_attr(o, ATTR_AXIS, axis);

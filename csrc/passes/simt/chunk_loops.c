@@ -375,14 +375,8 @@ total_type(const Cut *k, const Op *o, int i)
 {
     const Type *t = chunk_type(k, result(o, i));
     int axis = (int)ir_attr(o, ATTR_AXIS);
-    if (t->rank == 1)
-        return ty_scalar(k->c, t->elem);
-    int32_t shape[MAX_RANK];
-    for (int d = 0, n = 0; d < t->rank; d++)
-        if (d != axis)
-            shape[n++] = t->shape[d];
-    return ty_with_layout(k->c, ty_with_shape(k->c, t, t->rank - 1, shape),
-                          layouts_slice(k->c, t->layout, axis));
+    const Type *r = ty_without(k->c, t, axis);
+    return r->rank ? ty_with_layout(k->c, r, layouts_slice(k->c, t->layout, axis)) : r;
 }
 
 /* A total in front of each element along the axis. */
@@ -394,11 +388,8 @@ along(Build *b, const Op *o, Val *total, const Type *slice)
     int axis = (int)ir_attr(o, ATTR_AXIS);
     if (!t->rank)
         return filled(b, total, slice);
-    int32_t shape[MAX_RANK];
-    memcpy(shape, slice->shape, sizeof shape);
-    shape[axis] = 1;
-    t = ty_with_layout(c, ty_with_shape(c, t, slice->rank, shape),
-                       layout_expand(c, t->layout, axis));
+    const Layout *l = layout_expand(c, t->layout, axis);
+    t = ty_with_layout(c, ty_with_side(c, ty_with_elem(c, slice, t->elem), axis, 1), l);
     Val *x = ir_op1(b, OP_EXPAND, 1, &total, t);
     ir_set_attr(x->def, ATTR_AXIS, axis);
     return ir_op1(b, OP_BROADCAST, 1, &x, slice);

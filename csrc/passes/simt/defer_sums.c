@@ -229,14 +229,9 @@ sum_along(Sum *s, Build *b, Val *v, int axis)
     map_put(&map, arg(s->reduce, 0), 0, v);
     Op *o = ir_clone(b, s->reduce, &map);
     ir_set_attr(o, ATTR_AXIS, axis);
-    const Type *t = v->type;
-    int32_t shape[MAX_RANK];
-    for (int d = 0; d < t->rank - 1; d++)
-        shape[d] = t->shape[d + (d >= axis)];
-    const Type *r = ty_element(s->c, t);
-    if (t->rank > 1)
-        r = ty_with_layout(s->c, ty_block(s->c, r, t->rank - 1, shape),
-                           layouts_slice(s->c, t->layout, axis));
+    const Type *r = ty_without(s->c, v->type, axis);
+    if (r->rank)
+        r = ty_with_layout(s->c, r, layouts_slice(s->c, v->type->layout, axis));
     o->results[0]->type = r;
     return o->results[0];
 }

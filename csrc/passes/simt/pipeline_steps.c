@@ -89,11 +89,8 @@ static const Type *
 step_type(Comp *c, const Op *dot, int which, const DotPlan *plan)
 {
     const Type *t = arg(dot, which)->type;
-    int32_t shape[MAX_RANK];
     uint8_t log2_shape[MAX_RANK];
-    memcpy(shape, t->shape, sizeof shape);
-    shape[which ? 0 : 1] = mma_shape[plan->kind].k;
-    t = ty_with_shape(c, t, t->rank, shape);
+    t = ty_with_side(c, t, which ? 0 : 1, mma_shape[plan->kind].k);
     ty_log2_shape(t, log2_shape);
     return ty_with_layout(
         c, t,

@@ -51,12 +51,8 @@ typedef struct Part {
 static const Type *
 part_type(const Narrow *n, const Type *t, int dim)
 {
-    int32_t shape[MAX_RANK];
-    if (n->is_number)
-        return ty_element(n->f->c, t);
-    memcpy(shape, t->shape, sizeof shape);
-    shape[dim] >>= n->log2;
-    return ty_with_shape(n->f->c, t, t->rank, shape);
+    return n->is_number ? ty_element(n->f->c, t)
+                        : ty_with_side(n->f->c, t, dim, t->shape[dim] >> n->log2);
 }
 
 /* The loop that carries v; NULL: none does. */
@@ -224,13 +220,12 @@ narrow(Narrow *n, Val *v, int dim)
 static Val *
 repeat(Build *b, Val *v, int dim, const Type *t)
 {
-    int32_t shape[MAX_RANK];
+    int32_t times = t->shape[dim] / v->type->shape[dim];
     if (v->type->shape[dim] == 1)
         return ir_broadcast(b, v, t->rank, t->shape);
     Val *wide = ir_expand(b, v, dim + 1);
-    memcpy(shape, wide->type->shape, sizeof shape);
-    shape[dim + 1] = t->shape[dim] / v->type->shape[dim];
-    wide = ir_broadcast(b, wide, wide->type->rank, shape);
+    const Type *all = ty_with_side(b->f->c, wide->type, dim + 1, times);
+    wide = ir_broadcast(b, wide, all->rank, all->shape);
     return ir_op1(b, OP_RESHAPE, 1, &wide, t);
 }
 

@@ -130,11 +130,7 @@ pad_inside(Build *b, int rank, const int32_t *shape, const int32_t *limit)
             continue;
         Val *i = ir_arange(b, 0, shape[d]);
         Val *in = ir_bin(b, OP_LT, i, ir_const_int(b, i->type, limit[d]));
-        for (int k = 0; k < d; k++)
-            in = ir_expand(b, in, 0);
-        for (int k = d + 1; k < rank; k++)
-            in = ir_expand(b, in, k);
-        in = ir_broadcast(b, in, rank, shape);
+        in = ir_broadcast(b, ir_as_dim(b, in, d, rank), rank, shape);
         all = all ? ir_bin(b, OP_AND, all, in) : in;
     }
     return all;

@@ -86,11 +86,7 @@ numbers(Build *b, const Type *to, const Type *padded)
         if (to->shape[d] == 1)
             continue;
         Val *i = times(b, ir_arange(b, 0, padded->shape[d]), stride);
-        for (int k = 0; k < d; k++)
-            i = ir_expand(b, i, 0);
-        for (int k = d + 1; k < to->rank; k++)
-            i = ir_expand(b, i, k);
-        i = ir_broadcast(b, i, to->rank, padded->shape);
+        i = ir_broadcast(b, ir_as_dim(b, i, d, to->rank), to->rank, padded->shape);
         sum = sum ? ir_bin(b, OP_ADD, sum, i) : i;
     }
     return sum;

@@ -185,20 +185,11 @@ longer_map(Func *f, const Loop *l, const Tile *t)
 
 /* ---- the loop ------------------------------------------------------------------------------- */
 
-static const Type *
-longer(Comp *c, const Type *t, int k, int64_t n)
-{
-    int32_t shape[MAX_RANK];
-    memcpy(shape, t->shape, sizeof *shape * (size_t)t->rank);
-    shape[k] *= (int32_t)n;
-    return ty_with_shape(c, t, t->rank, shape);
-}
-
 /* v, dim k of which is n times as long now, and what is made of it by trans. */
 static void
 lengthen(Comp *c, Val *v, int k, int64_t n)
 {
-    v->type = longer(c, v->type, k, n);
+    v->type = ty_with_side(c, v->type, k, (int32_t)n * v->type->shape[k]);
     for (const Use *u = v->uses; u; u = u->next) {
         int perm[MAX_RANK], to = 0;
         if (u->user->op != OP_TRANS)
