@@ -124,6 +124,15 @@ make_index(FeCaptures *c)
     return true;
 }
 
+static void
+hold(const FeCapture *x)
+{
+    Py_INCREF(x->home);
+    Py_XINCREF(x->name);
+    Py_XINCREF(x->value);
+    Py_XINCREF(x->label);
+}
+
 int
 fe_capture(FeCaptures *c, FeCapture x)
 {
@@ -146,10 +155,7 @@ fe_capture(FeCaptures *c, FeCapture x)
         c->at = at;
         c->cap = cap;
     }
-    Py_INCREF(x.home);
-    Py_XINCREF(x.name);
-    Py_XINCREF(x.value);
-    Py_XINCREF(x.label);
+    hold(&x);
     *slot = c->n;
     c->at[c->n++] = x;
     return 0;
@@ -479,25 +485,22 @@ is_code(const FeEnv *env, PyObject *o)
            PyObject_HasAttrString(o, "__code__"); /* of tl.constexpr(function) */
 }
 
+static bool
+is_constexpr(const FeEnv *env, PyObject *o)
+{
+    PyObject *lost = NULL; /* then it is another constant, at worst */
+    bool is = is_a(env, o, "constexpr", &lost);
+    Py_XDECREF(lost);
+    return is;
+}
+
 /* New reference to what a constexpr wraps, else to o. */
 static PyObject *
 unwrap(const FeEnv *env, PyObject *o)
 {
-    PyObject *lost = NULL; /* then it is another constant, at worst */
-    bool is = is_a(env, o, "constexpr", &lost);
-    PyObject *v = is ? PyObject_GetAttrString(o, "value") : NULL;
+    PyObject *v = is_constexpr(env, o) ? PyObject_GetAttrString(o, "value") : NULL;
     PyErr_Clear();
-    Py_XDECREF(lost);
     return v ? v : Py_NewRef(o);
-}
-
-static bool
-is_constexpr(const FeEnv *env, PyObject *o)
-{
-    PyObject *lost = NULL;
-    bool is = is_a(env, o, "constexpr", &lost);
-    Py_XDECREF(lost);
-    return is;
 }
 
 /* Does it never change? Of ours a constexpr does. */
@@ -717,10 +720,7 @@ look_closer(const FeEnv *env, FeCaptures *c, int i, const FeFunction *kernel)
     FeCapture x = c->at[i];
     if (x.kind == WATCH_CODE || x.kind == WATCH_CLASS)
         return 0;
-    Py_INCREF(x.home);
-    Py_XINCREF(x.name);
-    Py_XINCREF(x.value);
-    Py_XINCREF(x.label);
+    hold(&x);
     PyObject *o = now(&x), *label = label_of(&x, kernel);
     int res = !label                 ? -1
               : x.kind == WATCH_MADE ? judge_made(env, kernel, x.home, x.value, x.label)

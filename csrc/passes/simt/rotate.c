@@ -349,15 +349,16 @@ clone_tile(Build *b, const Op *o, Map *map, Val *exists)
     ir_set_arg(n, 1, ir_select(&at, exists, arg(n, 1), outside));
 }
 
+/* exists: of the iteration, or NULL where all do. */
 static void
 clone(Build *b, const Op *o, Map *map, Val *exists, bool fills)
 {
     b->loc = o->loc;
-    if (o->op == OP_MAP_LOAD) {
+    if (o->op == OP_MAP_LOAD && exists) {
         clone_tile(b, o, map, exists);
         return;
     }
-    if (o->op != OP_LOAD) {
+    if (o->op != OP_LOAD || !exists) {
         ir_clone(b, o, map);
         return;
     }
@@ -468,37 +469,6 @@ clone_ready(const Rotation *r, Build *b, Map *map)
 }
 
 static void
-clone_all(const Rotation *r, Build *b, Map *map, const Map *which)
-{
-    for (const Op *o = r->body->first; o; o = o->next)
-        if (is_in(which, o))
-            ir_clone(b, o, map);
-}
-
-static void
-clone_rest(const Rotation *r, Build *b, Map *map)
-{
-    for (const Op *o = r->body->first; o; o = o->next)
-        if (is_in(&r->first, o) && !is_in(&r->early, o))
-            ir_clone(b, o, map);
-}
-
-/* The first stage, its products and theirs in front. */
-static void
-clone_whole_first(const Rotation *r, Build *b, Map *map)
-{
-    clone_all(r, b, map, &r->early);
-    clone_rest(r, b, map);
-}
-
-static void
-clone_whole_second(const Rotation *r, Build *b, Map *map)
-{
-    clone_all(r, b, map, &r->late);
-    ir_clone(b, r->second, map);
-}
-
-static void
 stands_for(const Rotation *r, Map *map, int i, Val *v)
 {
     map_put(map, r->body->args[i + 1], 0, v);
@@ -517,7 +487,8 @@ build_begin(const Rotation *r, Build *b, Map *map)
     map_put(map, r->body->args[0], 0, arg(r->loop, 0));
     for (int i = 0; i < r->loop->n_results; i++)
         stands_for(r, map, i, arg(r->loop, i + 3));
-    clone_whole_first(r, b, map);
+    clone_first(r, b, map, NULL, true);
+    clone_first(r, b, map, NULL, false);
     clone_ready(r, b, map);
 }
 
@@ -579,9 +550,9 @@ build_turned(const Rotation *r, Op *loop, const Map *begin)
     Val *before = ir_bin(&b, OP_SUB, t, ir_const_int(&b, t->type, 1));
     map_put(&now, r->body->args[0], 0, original(r, &b, before));
     map_put(&next, r->body->args[0], 0, original(r, &b, t));
-    clone_all(r, &b, &next, &r->early);
-    clone_whole_second(r, &b, &now);
-    clone_rest(r, &b, &next);
+    clone_first(r, &b, &next, NULL, true);
+    clone_second(r, &b, &now, NULL);
+    clone_first(r, &b, &next, NULL, false);
     stands_for(r, &next, r->sum, ir_mapped(&now, result(r->second, 0)));
     clone_ready(r, &b, &next);
     yield_all(r, &b, &next);
@@ -605,7 +576,7 @@ build_end(const Rotation *r, Build *b, Op *loop, Val *count)
         if (r->wanted[i])
             stands_for(r, &last, i, result(loop, k++));
     }
-    clone_whole_second(r, b, &last);
+    clone_second(r, b, &last, NULL);
     ends[r->sum] = ir_mapped(&last, result(r->second, 0));
     ir_op(b, OP_YIELD, r->loop->n_results, ends, 0, NULL);
 }
@@ -639,12 +610,11 @@ build_whole(Rotation *r)
 }
 
 static void
-rotate_block(Func *f, Block *b, bool has_roles)
+rotate_all(Func *f, bool has_roles)
 {
-    for (Op *o = b->first, *next; o; o = next) {
-        next = o->next;
-        for (int i = 0; i < o->n_regions && op_has(o, OPF_CONTROL); i++)
-            rotate_block(f, o->regions[i], has_roles);
+    EACH_OP_INSIDE_OUT(o, f->body) {
+        if (o->op != OP_FOR)
+            continue;
         Map none = {.a = f->c->arena};
         Rotation r = {.f = f,
                       .c = f->c,
@@ -657,7 +627,7 @@ rotate_block(Func *f, Block *b, bool has_roles)
                       .casts = none,
                       .first = none,
                       .early = none};
-        if (o->op == OP_FOR && find_rotation(&r)) {
+        if (find_rotation(&r)) {
             ir_report(f, r.second->loc, "dot",
                       "rotated: it runs beside the next iteration's first product");
             if (is_whole(&r))
@@ -674,5 +644,5 @@ pass_rotate(Func *f)
 {
     HopperPlan plan = hopper_plan(f);
     if (plan.level >= 2 && !plan.is_forced && !f->c->hopper.no_open)
-        rotate_block(f, f->body, !roles_refusal(f));
+        rotate_all(f, !roles_refusal(f));
 }

@@ -180,6 +180,14 @@ set_wish(Wishes *s, const Val *v, const Layout *l, bool gives_way)
     *wish(s, v) = (Wish){.layout = is_block(v) ? l : NULL, .gives_way = gives_way};
 }
 
+/* Of all results. */
+static void
+set_wishes(Wishes *s, const Op *o, const Layout *l)
+{
+    for (int i = 0; i < o->n_results; i++)
+        set_wish(s, o->results[i], l, false);
+}
+
 int
 wishes_weight(const Op *o)
 {
@@ -409,6 +417,15 @@ wish_elementwise(Wishes *s, const Op *o)
         *wish(s, r) = (Wish){.layout = &layouts_any, .cost = cost};
 }
 
+/* The layout an op works in, taken from its operands. */
+static const Layout *
+working_layout(Wishes *s, const Op *o)
+{
+    const Wish *w = first_wish(s, o, 0);
+    return w ? w->layout
+             : wishes_default(s, (o->n_args ? arg(o, 0) : result(o, 0))->type);
+}
+
 /* With effects it runs even if nobody wants what it gives, so it is never cheap; nor is it
  * with several results, all of which lie as one does. */
 static void
@@ -418,12 +435,7 @@ wish_assembly(Wishes *s, const Op *o)
         wish_elementwise(s, o);
         return;
     }
-    const Wish *w = first_wish(s, o, 0);
-    const Layout *l = w            ? w->layout
-                      : !o->n_args ? wishes_default(s, o->results[0]->type)
-                                   : wishes_default(s, arg(o, 0)->type);
-    for (int i = 0; i < o->n_results; i++)
-        set_wish(s, o->results[i], l, false);
+    set_wishes(s, o, working_layout(s, o));
 }
 
 static void
@@ -437,14 +449,6 @@ wish_shape_op(Wishes *s, const Op *o)
     else
         set_wish(s, o->results[0], layouts_result(s->c, o, w->layout),
                  w->gives_way || o->op == OP_BROADCAST);
-}
-
-/* The layout an op works in, taken from its operands. */
-static const Layout *
-working_layout(Wishes *s, const Op *o)
-{
-    const Wish *w = first_wish(s, o, 0);
-    return w ? w->layout : wishes_default(s, arg(o, 0)->type);
 }
 
 static const Layout *
@@ -753,9 +757,7 @@ look_at_op(Wishes *s, const Op *o)
         return;
     case OP_SPLIT:
         work_in(s, o, l = split_layout(s, o));
-        for (int i = 0; i < 2; i++)
-            set_wish(s, o->results[i], layout_dedup_regs(s->c, layout_split(s->c, l)),
-                     false);
+        set_wishes(s, o, layout_dedup_regs(s->c, layout_split(s->c, l)));
         return;
     case OP_CAT:
         work_in(s, o, l = working_layout(s, o));
@@ -777,13 +779,11 @@ look_at_op(Wishes *s, const Op *o)
         return;
     case OP_REDUCE:
         work_in(s, o, l = axis_layout(s, o));
-        for (int i = 0; i < o->n_results; i++)
-            set_wish(s, o->results[i], layouts_reduced(s->c, o, l), false);
+        set_wishes(s, o, layouts_reduced(s->c, o, l));
         return;
     case OP_SCAN:
         work_in(s, o, l = scan_layout(s, o));
-        for (int i = 0; i < o->n_results; i++)
-            set_wish(s, o->results[i], l, false);
+        set_wishes(s, o, l);
         return;
     case OP_DOT:
         set_wish(s, o->results[0], acc_layout(s, o), false);
@@ -791,9 +791,7 @@ look_at_op(Wishes *s, const Op *o)
         return;
     case OP_GATHER:
         l = wish(s, arg(o, 1))->layout;
-        if (l == &layouts_any)
-            l = wishes_default(s, arg(o, 1)->type);
-        set_wish(s, o->results[0], l, false);
+        set_wishes(s, o, l == &layouts_any ? wishes_default(s, arg(o, 1)->type) : l);
         l = wish(s, arg(o, 0))->layout;
         work_in(s, o, l == &layouts_any ? wishes_default(s, arg(o, 0)->type) : l);
         return;
@@ -814,10 +812,7 @@ look_at_op(Wishes *s, const Op *o)
         return;
     case OP_EXTERN_IO: /* runs even if nobody wants what it gives, so it is never cheap */
         if (is_block(o->results[0]))
-            set_wish(s, o->results[0],
-                     o->n_args ? working_layout(s, o)
-                               : wishes_default(s, o->results[0]->type),
-                     false);
+            set_wishes(s, o, working_layout(s, o));
         return;
     case OP_FOR: wish_for(s, o); return;
     case OP_WHILE: wish_while(s, o); return;
