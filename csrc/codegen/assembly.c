@@ -97,12 +97,11 @@ cg_asm_elements(Ll *l, const Op *o, Lv *x, Lv *out)
        *room = NEW_N(l->c->arena, Lv, n_all);
     for (int i = 0; i < n_all; i++) {
         const Type *t = (i < n ? arg(o, i) : result(o, i - n))->type;
-        Lv k = ll_i64(l, i);
         room[i] = ll_slot(l, ll_vec(t->is_ptr ? l->gptr : ll_mem(l, t->elem), lanes));
         if (i < n)
             LLVMBuildStore(l->b, t->is_ptr ? x[i] : cg_to_memory(l, t->elem, x[i]),
                            room[i]);
-        LLVMBuildStore(l->b, room[i], LLVMBuildGEP2(l->b, l->ptr, data, &k, 1, ""));
+        LLVMBuildStore(l->b, room[i], ll_element(l, l->ptr, data, ll_i64(l, i)));
     }
     Lv args[] = {LLVMGetParam(l->fn, SCRATCH), LLVMGetParam(l->fn, PID),
                  LLVMGetParam(l->fn, GRID),

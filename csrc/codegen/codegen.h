@@ -114,6 +114,10 @@ Lv ll_some_lanes(Ll *l, Lv x, Lv y, int first, int step, int n);
 Lv ll_constant(Ll *l, Lv value, const char *name); /* a global of this module alone */
 Lv ll_i32(Ll *l, int32_t v);
 Lv ll_i64(Ll *l, int64_t v);
+/* The address of element i of those at p, and what is there. */
+Lv ll_element(Ll *l, Lt elem, Lv p, Lv i);
+Lv ll_load_element(Ll *l, Lt elem, Lv p, Lv i);
+Lv ll_byte_at(Ll *l, Lv p, Lv i);
 /* A constant of the register form. */
 Lv ll_bits(Ll *l, Elem e, uint64_t bits, int lanes);
 Lv ll_splat(Ll *l, Lv x, int lanes);

@@ -405,6 +405,24 @@ ll_i64(Ll *l, int64_t v)
 }
 
 Lv
+ll_element(Ll *l, Lt elem, Lv p, Lv i)
+{
+    return LLVMBuildGEP2(l->b, elem, p, &i, 1, "");
+}
+
+Lv
+ll_byte_at(Ll *l, Lv p, Lv i)
+{
+    return ll_element(l, l->i8, p, i);
+}
+
+Lv
+ll_load_element(Ll *l, Lt elem, Lv p, Lv i)
+{
+    return LLVMBuildLoad2(l->b, elem, ll_element(l, elem, p, i), "");
+}
+
+Lv
 ll_bits(Ll *l, Elem e, uint64_t bits, int lanes)
 {
     int n = elem_info[e].bits;

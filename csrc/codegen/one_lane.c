@@ -51,7 +51,7 @@ store_alone(Ll *l, Lv store)
     LLVMPositionBuilderBefore(l->b, store);
     Lv index = ll_i32(l, lane), x = LLVMBuildExtractElement(l->b, value, index, "");
     Lt e = LLVMGetElementType(LLVMTypeOf(value));
-    p = LLVMBuildGEP2(l->b, e, p, &index, 1, "");
+    p = ll_element(l, e, p, index);
     LLVMSetAlignment(LLVMBuildStore(l->b, x, p), 1);
     LLVMInstructionEraseFromParent(store);
 }

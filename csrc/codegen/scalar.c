@@ -390,7 +390,7 @@ add_pointer(Ll *l, const Type *pt, const Type *it, Lv p, Lv i)
     if (elem_info[it->elem].bits < 64)
         i = elem_is_signed(it->elem) ? LLVMBuildSExt(l->b, i, like(i, l->i64), "")
                                      : LLVMBuildZExt(l->b, i, like(i, l->i64), "");
-    return LLVMBuildGEP2(l->b, ll_mem(l, pt->elem), p, &i, 1, "");
+    return ll_element(l, ll_mem(l, pt->elem), p, i);
 }
 
 Lv

@@ -43,13 +43,6 @@ is_all_false(Lv mask)
 
 /* ---- lane by lane ------------------------------------------------------------------------ */
 
-/* A loop over lanes in which slots hold vectors: element `i` of slot p. */
-static Lv
-lane_at(Host *h, Lt elem, Lv p, Lv i)
-{
-    return LLVMBuildGEP2(h->l->b, elem, p, &i, 1, "");
-}
-
 typedef struct Lanes {
     Loop loop;
     When when;
@@ -106,10 +99,9 @@ load_lanes(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv mask, Lv other)
     Lanes s;
     lanes_open(h, &s, lanes, mask);
     Lv i = s.index;
-    Lv from = m == M_GATHER ? LLVMBuildLoad2(l->b, l->ptr, lane_at(h, l->ptr, p, i), "")
-                            : lane_at(h, e, p, i);
+    Lv from = m == M_GATHER ? ll_load_element(l, l->ptr, p, i) : ll_element(l, e, p, i);
     LLVMBuildStore(l->b, aligned(LLVMBuildLoad2(l->b, e, from, ""), t),
-                   lane_at(h, e, out, i));
+                   ll_element(l, e, out, i));
     lanes_close(h, &s);
     return LLVMBuildLoad2(l->b, ll_vec(e, lanes), out, "");
 }
@@ -123,9 +115,8 @@ store_lanes(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv value, Lv mask
     Lanes s;
     lanes_open(h, &s, lanes, mask);
     Lv i = s.index;
-    Lv to = m == M_GATHER ? LLVMBuildLoad2(l->b, l->ptr, lane_at(h, l->ptr, p, i), "")
-                          : lane_at(h, e, p, i);
-    Lv x = LLVMBuildLoad2(l->b, e, lane_at(h, e, v, i), "");
+    Lv to = m == M_GATHER ? ll_load_element(l, l->ptr, p, i) : ll_element(l, e, p, i);
+    Lv x = ll_load_element(l, e, v, i);
     aligned(LLVMBuildStore(l->b, x, to), t);
     lanes_close(h, &s);
 }
@@ -258,7 +249,7 @@ load_rest(Host *h, const Type *t, int lanes, Lv ptr, Lv rest, Lv x)
         all[i] = LLVMConstInt(number, (uint64_t)i, false);
     Lanes s;
     lanes_open(h, &s, lanes, rest);
-    Lv one = aligned(LLVMBuildLoad2(l->b, e, lane_at(h, e, ptr, s.index), ""), t);
+    Lv one = aligned(ll_load_element(l, e, ptr, s.index), t);
     Lv at = ll_splat(l, LLVMBuildTrunc(l->b, s.index, number, ""), lanes);
     Lv is_it = LLVMBuildICmp(l->b, LLVMIntEQ, at, LLVMConstVector(all, (unsigned)lanes),
                              "");
@@ -378,8 +369,7 @@ store_words(Host *h, int bytes, int size, int lanes, Lv ptr, Lv value, Lv mask)
     Ll *l = h->l;
     int n = MIN(h->vec_bytes / size, lanes);
     for (int i = 0; i < lanes; i += n) {
-        Lv off = ll_i64(l, i * size);
-        store_register(h, bytes, LLVMBuildGEP2(l->b, l->i8, ptr, &off, 1, ""),
+        store_register(h, bytes, ll_byte_at(l, ptr, ll_i64(l, i * size)),
                        ll_some_lanes(l, value, NULL, i, 1, n),
                        ll_some_lanes(l, mask, NULL, i, 1, n));
     }
@@ -465,10 +455,9 @@ static Lv
 is_alone(Host *h)
 {
     Ll *l = h->l;
-    Lv at = ll_i64(l, (int64_t)offsetof(HostRun, is_alone));
     Lv run = LLVMBuildLoad2(l->b, l->ptr, h->scratch, "");
-    Lv is = LLVMBuildLoad2(l->b, l->i32, LLVMBuildGEP2(l->b, l->i8, run, &at, 1, ""),
-                           "");
+    Lv at = ll_byte_at(l, run, ll_i64(l, (int64_t)offsetof(HostRun, is_alone)));
+    Lv is = LLVMBuildLoad2(l->b, l->i32, at, "");
     return LLVMBuildICmp(l->b, LLVMIntNE, is, ll_i32(l, 0), "alone");
 }
 
@@ -488,26 +477,18 @@ static Lv
 rmw_combine(Host *h, Elem e, int rmw, Lv old, Lv x)
 {
     Ll *l = h->l;
+    Elem wide = e == E_F64 ? E_F64 : E_F32;
+    if (rmw == RMW_XCHG)
+        return x;
+    old = cg_cast(l, e, wide, old, ROUND_RTNE);
+    x = cg_cast(l, e, wide, x, ROUND_RTNE);
     switch (rmw) {
-    case RMW_XCHG: return x;
-    case RMW_ADD: {
-        if (e == E_F32 || e == E_F64)
-            return LLVMBuildFAdd(l->b, old, x, "");
-        Lv a = cg_cast(l, e, E_F32, old, ROUND_RTNE),
-           b = cg_cast(l, e, E_F32, x, ROUND_RTNE);
-        return cg_cast(l, E_F32, e, LLVMBuildFAdd(l->b, a, b, ""), ROUND_RTNE);
-    }
-    case RMW_MAX:
-    case RMW_MIN: {
-        OpCode op = rmw == RMW_MAX ? OP_MAX : OP_MIN;
-        if (e == E_F32 || e == E_F64)
-            return cg_extreme(l, op, old, x);
-        Lv a = cg_cast(l, e, E_F32, old, ROUND_RTNE),
-           b = cg_cast(l, e, E_F32, x, ROUND_RTNE);
-        return cg_cast(l, E_F32, e, cg_extreme(l, op, a, b), ROUND_RTNE);
-    }
+    case RMW_ADD: old = LLVMBuildFAdd(l->b, old, x, ""); break;
+    case RMW_MAX: old = cg_extreme(l, OP_MAX, old, x); break;
+    case RMW_MIN: old = cg_extreme(l, OP_MIN, old, x); break;
     default: unreachable(h->c);
     }
+    return cg_cast(l, wide, e, old, ROUND_RTNE);
 }
 
 static Lt
@@ -660,13 +641,12 @@ atomic_lanes(Host *h, const Op *o, Mode m, int lanes, Lv ptr, Lv a, Lv b, Lv mas
     Lanes s;
     lanes_open(h, &s, lanes, is_all_true(mask) ? NULL : mask);
     Lv i = s.index;
-    Lv at = m == M_ROW ? lane_at(h, e, p, i)
-                       : LLVMBuildLoad2(l->b, l->ptr, lane_at(h, l->ptr, p, i), "");
-    x = LLVMBuildLoad2(l->b, e, lane_at(h, e, x, i), "");
-    y = y ? LLVMBuildLoad2(l->b, e, lane_at(h, e, y, i), "") : NULL;
+    Lv at = m == M_ROW ? ll_element(l, e, p, i) : ll_load_element(l, l->ptr, p, i);
+    x = ll_load_element(l, e, x, i);
+    y = y ? ll_load_element(l, e, y, i) : NULL;
     Lv old = is_plain ? plain_rmw(h, o, 0, at, x, NULL) : atomic_one(h, o, at, x, y);
     if (out)
-        LLVMBuildStore(l->b, old, lane_at(h, e, out, i));
+        LLVMBuildStore(l->b, old, ll_element(l, e, out, i));
     lanes_close(h, &s);
     return out ? LLVMBuildLoad2(l->b, ll_vec(e, lanes), out, "") : null_of(h, t, lanes);
 }
@@ -681,7 +661,7 @@ plain_lanes(Host *h, const Op *o, int lanes, Lv ptr, Lv a)
     Lv out = LLVMConstNull(LLVMTypeOf(a)), from = host_spill(h, ptr);
     for (int i = 0; i < lanes; i++) {
         Lv at = ll_i32(l, i);
-        Lv p = LLVMBuildLoad2(l->b, l->ptr, lane_at(h, l->ptr, from, at), "");
+        Lv p = ll_load_element(l, l->ptr, from, at);
         LLVMSetVolatile(p, true);
         Lv old = plain_rmw(h, o, 0, p, LLVMBuildExtractElement(l->b, a, at, ""), NULL);
         if (result(o, 0)->uses)
@@ -741,9 +721,8 @@ prefetch(Host *h, const Op *o, Mode m, int lanes, Lv ptr)
     int bytes = ty_bytes(ty_pointee(h->c, arg(o, 0)->type)) * MAX(lanes, 1);
     int n = is_each ? lanes : (bytes + LINE - 1) / LINE;
     for (int i = 0; i < n; i++) {
-        Lv off = ll_i64(l, i * LINE);
         Lv at = is_each ? LLVMBuildExtractElement(l->b, ptr, ll_i32(l, i), "")
-                        : LLVMBuildGEP2(l->b, l->i8, ptr, &off, 1, "");
+                        : ll_byte_at(l, ptr, ll_i64(l, i * LINE));
         ll_intrinsic(
             l, "llvm.prefetch", &l->ptr, 1,
             (Lv[]){at, ll_i32(l, FOR_READING), ll_i32(l, level), ll_i32(l, DATA)}, 4);

@@ -165,7 +165,7 @@ row_at(Host *h, const Ahead *a, Lv row)
     Ll *l = h->l;
     Lv at = LLVMBuildAdd(l->b, LLVMBuildMul(l->b, row, ll_i64(l, 8), ""),
                          ll_i64(l, a->rows->offset), "");
-    return LLVMBuildGEP2(l->b, l->i8, h->scratch, &at, 1, "");
+    return ll_byte_at(l, h->scratch, at);
 }
 
 void
@@ -248,10 +248,9 @@ fetch(Host *h, const Ahead *a, Lv line, int64_t n, int turns)
     Lv p = LLVMBuildLoad2(l->b, l->ptr, row_at(h, a, row), "");
     Lv way = LLVMBuildMul(l->b, col, ll_i64(l, LINE), "");
     way = LLVMBuildAdd(l->b, way, LLVMBuildMul(l->b, a->step, turn, ""), "");
-    p = LLVMBuildGEP2(l->b, l->i8, p, &way, 1, "");
+    p = ll_byte_at(l, p, way);
     for (int64_t i = 0; i < n; i++) {
-        Lv off = ll_i64(l, i * LINE - a->behind);
-        Lv at = LLVMBuildGEP2(l->b, l->i8, p, &off, 1, "");
+        Lv at = ll_byte_at(l, p, ll_i64(l, i * LINE - a->behind));
         ll_intrinsic(l, "llvm.prefetch", &l->ptr, 1,
                      (Lv[]){at, ll_i32(l, FOR_READING), ll_i32(l, SECOND_CACHE),
                             ll_i32(l, DATA)},

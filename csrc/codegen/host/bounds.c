@@ -46,13 +46,10 @@ static Lv
 span_field(Host *h, int param, int which)
 {
     Ll *l = h->l;
-    Lv at = ll_i64(l, (int64_t)offsetof(HostRun, spans));
     Lv run = LLVMBuildLoad2(l->b, l->ptr, h->scratch, "");
-    Lv spans = LLVMBuildLoad2(l->b, l->ptr, LLVMBuildGEP2(l->b, l->i8, run, &at, 1, ""),
-                              "");
-    at = ll_i64(l, 2 * param + which);
-    return LLVMBuildLoad2(l->b, l->i64, LLVMBuildGEP2(l->b, l->i64, spans, &at, 1, ""),
-                          "");
+    Lv at = ll_byte_at(l, run, ll_i64(l, (int64_t)offsetof(HostRun, spans)));
+    Lv spans = LLVMBuildLoad2(l->b, l->ptr, at, "");
+    return ll_load_element(l, l->i64, spans, ll_i64(l, 2 * param + which));
 }
 
 /* i1, of every lane where address is a vector: do so many bytes from it lie in the span? */

@@ -57,7 +57,7 @@ static Lv
 lane(Host *h, Lv slot, Lt elem, Lv i)
 {
     Ll *l = h->l;
-    return LLVMBuildLoad2(l->b, elem, LLVMBuildGEP2(l->b, elem, slot, &i, 1, ""), "");
+    return ll_load_element(l, elem, slot, i);
 }
 
 void

@@ -18,9 +18,7 @@ static Lv
 program_word(Host *h, Lv base, const Op *o)
 {
     Ll *l = h->l;
-    Lv at = ll_i64(l, ir_attr(o, ATTR_AXIS));
-    return LLVMBuildLoad2(l->b, l->i32, LLVMBuildGEP2(l->b, l->i32, base, &at, 1, ""),
-                          "");
+    return ll_load_element(l, l->i32, base, ll_i64(l, ir_attr(o, ATTR_AXIS)));
 }
 
 static void
@@ -320,8 +318,7 @@ begin(Host *h, const char *symbol)
     LLVMPositionBuilderAtEnd(l->b, start);
     for (int i = 0; i < h->f->body->n_args; i++) {
         const Val *v = h->f->body->args[i];
-        Lv at = ll_i64(l, i);
-        Lv p = LLVMBuildGEP2(l->b, l->i64, h->params, &at, 1, "");
+        Lv p = ll_element(l, l->i64, h->params, ll_i64(l, i));
         *state(h, v) = (VState){.kind = V_SCALAR,
                                 .lv = host_read(h, v->type, M_ROW, 0, p, NULL, NULL)};
     }

@@ -128,15 +128,9 @@ slots_of(Host *h, const Val *v, int64_t bytes, Lv end, Key *k)
 /* ---- slots ----------------------------------------------------------------------------- */
 
 static Lv
-byte_at(Host *h, Lv p, Lv off)
-{
-    return LLVMBuildGEP2(h->l->b, h->l->i8, p, &off, 1, "");
-}
-
-static Lv
 scratch_at(Host *h, int64_t off)
 {
-    return byte_at(h, h->scratch, ll_i64(h->l, off));
+    return ll_byte_at(h->l, h->scratch, ll_i64(h->l, off));
 }
 
 static Lv
@@ -191,7 +185,7 @@ finds(Host *h, const Key *k, Lv record)
     Ll *l = h->l;
     Lv same = LLVMBuildICmp(l->b, LLVMIntNE, load_word(h, record), ll_i64(l, 0), "");
     for (int i = 0; i < k->n; i++) {
-        Lv old = load_word(h, byte_at(h, record, ll_i64(l, 8 * (i + 1))));
+        Lv old = load_word(h, ll_byte_at(h->l, record, ll_i64(l, 8 * (i + 1))));
         same = LLVMBuildAnd(l->b, same,
                             LLVMBuildICmp(l->b, LLVMIntEQ, old, k->word[i], ""), "");
     }
@@ -220,7 +214,8 @@ remember(Host *h, const Key *k, Lv record, Lv is_there)
 {
     Ll *l = h->l;
     for (int i = 0; i < k->n; i++)
-        LLVMBuildStore(l->b, k->word[i], byte_at(h, record, ll_i64(l, 8 * (i + 1))));
+        LLVMBuildStore(l->b, k->word[i],
+                       ll_byte_at(h->l, record, ll_i64(l, 8 * (i + 1))));
     LLVMBuildStore(l->b, LLVMBuildZExt(l->b, is_there, l->i64, ""), record);
 }
 
@@ -262,17 +257,17 @@ host_put_operand(Host *h, const Product *p, int i, const Val *v, int dim, const 
     Lv is_first = LLVMBuildICmp(l->b, LLVMIntEQ, visit, none, "");
     Lv slot = ll_intrinsic(l, "llvm.umin", &l->i64, 1, (Lv[]){visit, others}, 2);
     Lv size = ll_i64(l, RECORD), first = scratch_at(h, at + 8);
-    Lv hit = finds(h, &k, byte_at(h, first, LLVMBuildMul(l->b, slot, size, "")));
+    Lv hit = finds(h, &k, ll_byte_at(h->l, first, LLVMBuildMul(l->b, slot, size, "")));
     Lv stays_here = LLVMBuildOr(l->b, hit, keeps(h, scratch_at(h, at), is_first, hit),
                                 "");
     slot = LLVMBuildSelect(l->b, stays_here, slot, others, "");
-    Lv record = byte_at(h, first, LLVMBuildMul(l->b, slot, size, ""));
+    Lv record = ll_byte_at(h->l, first, LLVMBuildMul(l->b, slot, size, ""));
     Lv tile = LLVMBuildMul(l->b, slot, ll_i64(l, bytes), "");
     Lv stays = LLVMBuildICmp(l->b, LLVMIntNE, slot, others, "");
     Lv behind = LLVMBuildSelect(l->b, stays, none, host_late_offset(h, p, bytes), "");
     w.buf = NEW(h->c->arena, Buf);
-    w.buf->at = byte_at(h, scratch_at(h, at + records),
-                        LLVMBuildAdd(l->b, tile, behind, ""));
+    w.buf->at = ll_byte_at(h->l, scratch_at(h, at + records),
+                           LLVMBuildAdd(l->b, tile, behind, ""));
     w.buf->is_kept = w.buf->is_fixed = true;
     When miss;
     host_when_open(h, &miss, LLVMBuildNot(l->b, hit, ""));

@@ -85,12 +85,6 @@ host_plan_late(Host *h, Product *p)
     w->list = host_own_buf(h, (int64_t)3 * w->turns * 8, host_pos(h, o->block->owner));
 }
 
-static Lv
-byte_at(Host *h, Lv p, Lv off)
-{
-    return LLVMBuildGEP2(h->l->b, h->l->i8, p, &off, 1, "");
-}
-
 Lv
 host_late_offset(Host *h, const Product *p, int64_t bytes)
 {
@@ -106,8 +100,8 @@ host_late_buf(Host *h, const Product *p, int64_t bytes)
         return host_buf(h, bytes, host_pos(h, p->o));
     Buf *all = host_own_buf(h, p->late.turns * bytes, host_pos(h, p->o->block->owner));
     Buf *b = NEW(h->c->arena, Buf);
-    b->at = byte_at(h, byte_at(h, h->scratch, ll_i64(h->l, all->offset)),
-                    host_late_offset(h, p, bytes));
+    b->at = ll_byte_at(h->l, ll_byte_at(h->l, h->scratch, ll_i64(h->l, all->offset)),
+                       host_late_offset(h, p, bytes));
     b->is_fixed = true;
     return b;
 }
@@ -119,7 +113,8 @@ place(Host *h, const Product *p, int i, Lv turn)
     Ll *l = h->l;
     Lv n = LLVMBuildAdd(l->b, turn, ll_i64(l, (int64_t)i * p->late.turns), "");
     Lv at = LLVMBuildMul(l->b, n, ll_i64(l, 8), "");
-    return byte_at(h, byte_at(h, h->scratch, ll_i64(l, p->late.list->offset)), at);
+    return ll_byte_at(
+        h->l, ll_byte_at(h->l, h->scratch, ll_i64(l, p->late.list->offset)), at);
 }
 
 void
@@ -134,7 +129,7 @@ host_late_open(Host *h, Product *p)
     for (int i = 0; i < 2; i++) {
         const Buf *b = side[i]->buf;
         waits &= b->is_fixed || arg(p->o, i)->block != p->o->block;
-        Lv at = byte_at(h, b->at ? b->at : h->scratch, ll_i64(l, b->offset));
+        Lv at = ll_byte_at(h->l, b->at ? b->at : h->scratch, ll_i64(l, b->offset));
         LLVMBuildStore(l->b, at, place(h, p, i, w->waiting));
     }
     if (p->k)

@@ -93,7 +93,7 @@ read_buffer(Host *h, Group *g, Node *n)
     if (step == 1)
         return host_read(h, t, M_ROW, g->lanes, p, NULL, NULL);
     Lv off = iota(h, l->i64, g->lanes, 0, step);
-    p = LLVMBuildGEP2(l->b, host_mem_type(h, t), ll_splat(l, p, g->lanes), &off, 1, "");
+    p = ll_element(l, host_mem_type(h, t), ll_splat(l, p, g->lanes), off);
     return host_read(h, t, M_GATHER, g->lanes, p, NULL, NULL);
 }
 
@@ -264,8 +264,7 @@ emit_keep(Host *h, Group *g, Root *r)
     int64_t step = r->dest.stride[g->vec];
     if (g->lanes > 1 && step != 1) {
         Lv off = iota(h, l->i64, g->lanes, 0, step);
-        p = LLVMBuildGEP2(l->b, host_mem_type(h, t), ll_splat(l, p, g->lanes), &off, 1,
-                          "");
+        p = ll_element(l, host_mem_type(h, t), ll_splat(l, p, g->lanes), off);
         host_write(h, t, M_GATHER, g->lanes, p, x, NULL);
         return;
     }

@@ -16,7 +16,7 @@ static Lv
 flat(Host *h, const Val *v, Lv at)
 {
     Lv p = host_address(h, v->type, &state(h, v)->view, NULL);
-    return LLVMBuildGEP2(h->l->b, host_mem_type(h, v->type), p, &at, 1, "");
+    return ll_element(h->l, host_mem_type(h, v->type), p, at);
 }
 
 static Lv

@@ -46,9 +46,7 @@ host_look_for_streams(Host *h)
     Lv least = LLVMBuildLoad2(l->b, l->i64, run, "");
     Lv n = ll_i64(l, 1);
     for (int i = 0; i < 3; i++) {
-        Lv at = ll_i64(l, i);
-        at = LLVMBuildGEP2(l->b, l->i32, h->grid, &at, 1, "");
-        Lv side = LLVMBuildLoad2(l->b, l->i32, at, "");
+        Lv side = ll_load_element(l, l->i32, h->grid, ll_i64(l, i));
         n = LLVMBuildMul(l->b, n, LLVMBuildZExt(l->b, side, l->i64, ""), "");
     }
     least = LLVMBuildUDiv(l->b, least, ll_i64(l, bytes), "");
@@ -91,10 +89,9 @@ host_write_past(Host *h, const Type *t, int lanes, Lv ptr, Lv value)
     LLVMMetadataRef one = LLVMValueAsMetadata(ll_i32(l, 1));
     Lv hint = LLVMMetadataAsValue(l->cx, LLVMMDNodeInContext2(l->cx, &one, 1));
     for (int i = 0; i < bytes / PIECE; i++) {
-        Lv at = ll_i64(l, i * PIECE);
         Lv piece = ll_some_lanes(l, value, NULL, i * WORDS, 1, WORDS);
-        Lv store = LLVMBuildStore(l->b, piece,
-                                  LLVMBuildGEP2(l->b, l->i8, ptr, &at, 1, ""));
+        Lv at = ll_byte_at(l, ptr, ll_i64(l, i * PIECE));
+        Lv store = LLVMBuildStore(l->b, piece, at);
         LLVMSetAlignment(store, PIECE);
         LLVMSetMetadata(store, kind, hint);
     }

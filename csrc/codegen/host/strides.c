@@ -37,8 +37,7 @@ piece_of(const Host *h, const Type *t, int lanes)
 static Lv
 at(Host *h, const Type *t, Lv p, int64_t i)
 {
-    Lv off = ll_i64(h->l, i);
-    return LLVMBuildGEP2(h->l->b, host_mem_type(h, t), p, &off, 1, "");
+    return ll_element(h->l, host_mem_type(h, t), p, ll_i64(h->l, i));
 }
 
 static Lv
@@ -49,7 +48,7 @@ addresses(Host *h, const Type *t, int by, int lanes, Lv p)
     for (int i = 0; i < lanes; i++)
         all[i] = ll_i64(l, (int64_t)i * by);
     Lv off = LLVMConstVector(all, (unsigned)lanes);
-    return LLVMBuildGEP2(l->b, host_mem_type(h, t), ll_splat(l, p, lanes), &off, 1, "");
+    return ll_element(l, host_mem_type(h, t), ll_splat(l, p, lanes), off);
 }
 
 static Lv

@@ -126,8 +126,7 @@ host_keep_column(Host *h, const Type *t, Root *r, const Group *g, Lv x)
         r->acc = NEW(h->c->arena, Lv);
         *r->acc = host_slot(h, LLVMArrayType2(column, (unsigned)g->side));
     }
-    LLVMBuildStore(l->b, x,
-                   LLVMBuildGEP2(l->b, column, *r->acc, (Lv[]){g->column}, 1, ""));
+    LLVMBuildStore(l->b, x, ll_element(l, column, *r->acc, g->column));
 }
 
 void
@@ -139,16 +138,14 @@ host_keep_square(Host *h, const Type *t, const Root *r, const Group *g)
                                (unsigned)side);
     Lv x[MOST];
     for (int i = 0; i < side; i++) {
-        Lv at = ll_i64(l, i);
-        at = LLVMBuildGEP2(l->b, column, *r->acc, &at, 1, "");
-        x[i] = LLVMBuildLoad2(l->b, column, at, "");
+        x[i] = ll_load_element(l, column, *r->acc, ll_i64(l, i));
     }
     turn(h, x, side, LANE / unit);
     Lv first = host_address(h, t, &r->dest, g->index);
     int64_t row = r->dest.width ? r->dest.width : r->dest.stride[g->vec];
     for (int i = 0; i < side; i++) {
-        Lv at = ll_i64(l, i * row * unit);
-        host_store_bytes(h, x[i], LLVMBuildGEP2(l->b, l->i8, first, &at, 1, ""));
+        Lv at = ll_byte_at(l, first, ll_i64(l, i * row * unit));
+        host_store_bytes(h, x[i], at);
     }
 }
 

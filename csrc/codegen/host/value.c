@@ -168,12 +168,12 @@ host_address(Host *h, const Type *t, const View *w, const Lv *index)
     if (w->width)
         return panel_address(h, t, w, index);
     Lv at = ll_i64(l, w->buf->offset + w->offset * bytes);
-    Lv p = LLVMBuildGEP2(l->b, l->i8, w->buf->at ? w->buf->at : h->scratch, &at, 1, "");
+    Lv p = ll_byte_at(l, w->buf->at ? w->buf->at : h->scratch, at);
     for (int d = 0; index && d < t->rank; d++) {
         if (!w->stride[d] || !index[d])
             continue;
         Lv off = LLVMBuildMul(l->b, index[d], ll_i64(l, w->stride[d]), "");
-        p = LLVMBuildGEP2(l->b, host_mem_type(h, t), p, &off, 1, "");
+        p = ll_element(l, host_mem_type(h, t), p, off);
     }
     return p;
 }

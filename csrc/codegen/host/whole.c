@@ -38,14 +38,14 @@ list_blocks(Host *h, const Op *o, int n, Lv *room)
     int n_all = o->n_args + o->n_results;
     Lv list = host_slot(h, LLVMArrayType2(l->ptr, (uint64_t)n_all));
     for (int i = 0; i < n_all; i++) {
-        Lv at = ll_i64(l, i), p;
+        Lv p;
         if (i < n)
             p = elements(h, arg(o, i));
         else if (i < n + o->n_results)
             p = room[i - n] = make_room(h, result(o, i - n));
         else
             p = elements(h, arg(o, i - o->n_results));
-        LLVMBuildStore(l->b, p, LLVMBuildGEP2(l->b, l->ptr, list, &at, 1, ""));
+        LLVMBuildStore(l->b, p, ll_element(l, l->ptr, list, ll_i64(l, i)));
     }
     return list;
 }

@@ -414,10 +414,8 @@ in_run(Sim *s, const Op *o, int i, uint32_t run, const int *step, Lv first)
         n += step[__builtin_ctz(left)];
     if (!n)
         return first;
-    if (o->op == OP_ADDPTR) {
-        Lv bytes = ll_i32(s->l, n);
-        return LLVMBuildGEP2(s->l->b, s->l->i8, first, &bytes, 1, "");
-    }
+    if (o->op == OP_ADDPTR)
+        return ll_byte_at(s->l, first, ll_i32(s->l, n));
     Lv by = LLVMConstInt(LLVMTypeOf(first), (unsigned)n, false);
     return elem_is_signed(result(o, 0)->type->elem)
                ? LLVMBuildNSWAdd(s->l->b, first, by, "")

@@ -131,7 +131,7 @@ shared_buffer(Ll *l)
 static Lv
 ptx_shared_pointer(Ll *l, Lv offset)
 {
-    return LLVMBuildGEP2(l->b, l->i8, shared_buffer(l), &offset, 1, "");
+    return ll_byte_at(l, shared_buffer(l), offset);
 }
 
 /* As the 32-bit address that asm takes. */
