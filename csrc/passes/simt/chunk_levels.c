@@ -170,37 +170,26 @@ level_of_whole(const Cut *k, const Block *b, const Val *v)
     return s->is_whole ? s->whole_level : s->level + 1;
 }
 
-typedef struct Asking {
-    const Cut *k;
-    const Block *b;
-    int level;
-} Asking;
-
-static void
-ask_whole(void *data, const Val *v)
+/* Of all that ops in o's regions read. */
+static int
+level_of_regions(const Cut *k, const Op *o)
 {
-    Asking *q = data;
-    q->level = MAX(q->level, level_of_whole(q->k, q->b, v));
-}
-
-static void
-ask_all(Asking *q, const Op *o)
-{
-    for (int i = 0; i < o->n_args; i++)
-        ask_whole(q, arg(o, i));
+    int level = 0;
     for (int r = 0; r < o->n_regions; r++)
         EACH_OP(p, o->regions[r])
             for (int i = 0; i < p->n_args; i++)
-                ask_whole(q, arg(p, i));
+                level = MAX(level, level_of_whole(k, o->block, arg(p, i)));
+    return level;
 }
 
 /* What o takes as a whole, also in regions. */
 static int
 level_of_operands(const Cut *k, const Op *o)
 {
-    Asking q = {k, o->block, 0};
-    ask_all(&q, o);
-    return q.level;
+    int level = level_of_regions(k, o);
+    for (int i = 0; i < o->n_args; i++)
+        level = MAX(level, level_of_whole(k, o->block, arg(o, i)));
+    return level;
 }
 
 /* The same where slices of operands are enough. */
@@ -208,17 +197,15 @@ static int
 level_of_slices(const Cut *k, const Step *of)
 {
     const Op *o = of->o;
-    Asking q = {k, o->block, 0};
+    int level = level_of_regions(k, o);
     for (int i = 0; i < o->n_args; i++) {
         const Step *s = chunk_step(k, arg(o, i));
         if (!chunk_takes_slice(k, of, i))
-            ask_whole(&q, arg(o, i));
+            level = MAX(level, level_of_whole(k, o->block, arg(o, i)));
         else if (s && s->o->block == o->block)
-            q.level = MAX(q.level, s->level);
+            level = MAX(level, s->level);
     }
-    if (o->n_regions)
-        ir_each_outer(o, ask_whole, &q);
-    return q.level;
+    return level;
 }
 
 static int
