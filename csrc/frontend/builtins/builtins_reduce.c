@@ -164,7 +164,6 @@ combine_op(Fe *f, OpCode code, int n, Val **in, int axis, bool reverse, Combine 
     if (code == OP_SCAN)
         ir_set_attr(o, ATTR_REVERSE, reverse);
     Block *body = ir_block(f->func, o);
-    ir_set_region(o, 0, body);
     Val **arg_v = NEW_N(f->a, Val *, 2 * n), **res = NEW_N(f->a, Val *, n);
     for (int i = 0; i < 2 * n; i++)
         arg_v[i] = ir_block_arg(body, ty_element(f->c, in[i % n]->type), NULL);

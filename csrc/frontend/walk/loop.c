@@ -301,7 +301,6 @@ guarded(Fe *f, Block *test, int stop, Vals *passed)
     fe_build_in(f, guard);
     Op *choice = ir_op(&f->b, OP_IF, 1, &guard->args[stop], 0, NULL);
     Block *stopped = ir_block(f->func, choice);
-    ir_set_region(choice, 0, stopped);
     ir_set_region(choice, 1, test);
     Vals now = {0}, then = {0}, chosen = {0};
     fe_build_in(f, stopped);

@@ -237,7 +237,6 @@ branch(Fe *f, Val *cond, Rest then, Rest other, Rest *rest, bool *used)
     Side side[2] = {0};
     for (int k = 0; k < 2; k++) {
         side[k].block = ir_block(f->func, op);
-        ir_set_region(op, k, side[k].block);
         fe_build_in(f, side[k].block);
         fe_set_locals(f, before);
         side[k].status = run_rest(f, k ? other : then);
@@ -394,7 +393,6 @@ fe_ternary(Fe *f, Node *n, Val *cond)
     Op *op = ir_op(&f->b, OP_IF, 1, &cond, 0, NULL);
     for (int k = 0; k < 2; k++) {
         side[k].block = ir_block(f->func, op);
-        ir_set_region(op, k, side[k].block);
         fe_build_in(f, side[k].block);
         v[k] = fe_decay(f, fe_expr(f, part[k]));
     }

@@ -73,8 +73,7 @@ flagged(Pad *p, Build *b, Op *o, Val *const *in, Val *valid)
     Op *w = ir_op(b, o->op, n + 1, args, n + 1, types);
     memcpy(w->attr, o->attr, sizeof w->attr);
     const Block *from = o->regions[0];
-    Block *to = ir_block(p->f, NULL);
-    ir_set_region(w, 0, to);
+    Block *to = ir_block(p->f, w);
     Map map = {.a = a};
     Val *has[2];
     for (int side = 0; side < 2; side++) {
