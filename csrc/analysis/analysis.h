@@ -570,7 +570,8 @@ bool written_is_fresh(const Written *w, const Op *store);
 bool written_is_constant(const Written *w, const Val *ptr);
 /* The first parameter that ptr may come from; 0 where none is known. */
 int written_origin(const Written *w, const Val *ptr);
-/* Fills written[i] and read[i], one for each parameter: may the function store through it, load? */
-void written_params(const Func *f, bool *written, bool *read);
+/* Fills written[i] and before[i], one for each parameter: may the function store through it, and
+ * read what was there before the launch? */
+void written_params(const Func *f, bool *written, bool *before);
 
 #endif

@@ -1,4 +1,4 @@
-/* written: which pointer parameters a kernel may store through, and which it never reads.
+/* written: which pointer parameters a kernel may store through, and what it reads of them.
  *
  * Each value carries the set of parameters it may have been computed from; a store, an
  * atomic or whatever else writes marks the set of its pointer. Sets only grow, so the walk is
@@ -10,16 +10,24 @@
  *
  * What memory holds is in no set: a pointer that was loaded belongs to no parameter.
  *
+ * What a parameter held before the launch matters where a load comes before every store through
+ * it, so scratch, which a program fills and then reads, does not. The order is that of the text: a
+ * `for` counts as run, an `if` does not, and whether the two touch the same elements is not asked.
+ * Only what a user is told depends on it.
+ *
  * A store is `fresh` where no load can go through a parameter of its pointer: what it writes
  * is of no use to this kernel, and codegen for hosts may keep it out of the caches.
  */
 #include "analysis/analysis.h"
 
 struct Written {
+    Arena *arena;
     int n_words;         /* 64-bit words of a set */
     uint64_t *set;       /* n_words for each value, by id */
     uint64_t *written;   /* n_words */
     uint64_t *read;      /* n_words */
+    uint64_t *stored;    /* n_words: those alone, in the text so far */
+    uint64_t *before;    /* n_words: what was there before the launch may be read */
     bool has_atomics;    /* or barriers: programs that may wait for each other */
     bool writes_unknown; /* through pointers that come from no parameter */
     bool grew;
@@ -54,6 +62,29 @@ static void
 flow(Written *w, const Val *from, const Val *to)
 {
     merge(w, set_of(w, to), set_of(w, from));
+}
+
+/* Something reads through ptr. One that is no plain load may read what no store here wrote. */
+static void
+see_read(Written *w, const Val *ptr, bool is_load)
+{
+    const uint64_t *set = set_of(w, ptr);
+    merge(w, w->read, set);
+    for (int i = 0; i < w->n_words; i++)
+        w->before[i] |= is_load ? set[i] & ~w->stored[i] : set[i];
+}
+
+static void
+see_write(Written *w, const Val *ptr)
+{
+    const uint64_t *set = set_of(w, ptr);
+    int n = 0;
+    for (int i = 0; i < w->n_words; i++)
+        n += __builtin_popcountll(set[i]);
+    for (int i = 0; i < w->n_words && n == 1; i++)
+        w->stored[i] |= set[i];
+    merge(w, w->written, set);
+    w->writes_unknown |= n == 0;
 }
 
 /* The terminator of one of o's regions hands values to o's results and to the next round. */
@@ -102,7 +133,7 @@ walk_assembly(Written *w, const Op *o)
     for (int i = 0; i < o->n_args; i++) {
         if (is_store)
             merge(w, w->written, set_of(w, arg(o, i)));
-        merge(w, w->read, set_of(w, arg(o, i)));
+        see_read(w, arg(o, i), false);
     }
     w->has_atomics = true;
 }
@@ -114,7 +145,7 @@ walk_extern(Written *w, const Op *o)
     for (int i = 0; i < o->n_args; i++) {
         if (o->op == OP_EXTERN_IO)
             merge(w, w->written, set_of(w, arg(o, i)));
-        merge(w, w->read, set_of(w, arg(o, i)));
+        see_read(w, arg(o, i), false);
         flow(w, arg(o, i), result(o, 0));
     }
     w->has_atomics |= o->op == OP_EXTERN_IO;
@@ -126,8 +157,13 @@ walk_written(Written *w, const Block *b)
     for (const Op *o = b->first; o; o = o->next) {
         if (op_has(o, OPF_CONTROL)) {
             enter(w, o);
+            size_t bytes = (size_t)w->n_words * sizeof *w->stored;
+            uint64_t *stored = NEW_N(w->arena, uint64_t, w->n_words);
+            memcpy(stored, w->stored, bytes);
             for (int r = 0; r < o->n_regions; r++) {
                 walk_written(w, o->regions[r]);
+                if (o->op != OP_FOR)
+                    memcpy(w->stored, stored, bytes);
                 const Op *last = o->regions[r]->last;
                 if (last && op_has(last, OPF_TERM))
                     leave_region(w, o, last);
@@ -141,13 +177,12 @@ walk_written(Written *w, const Block *b)
                           (arg(o, 0)->type->is_ptr || arg(o, 0)->type->is_tmap);
             w->has_atomics |= op_has(o, OPF_READS) && op_has(o, OPF_WRITES);
             bool looks = o->op == OP_ATOMIC_RMW && ir_attr(o, ATTR_RMW) == RMW_LOAD;
-            if (is_ptr && op_has(o, OPF_WRITES) && o->op != OP_ASYNC_COPY &&
-                o->op != OP_TMA_LOAD && !looks) {
-                merge(w, w->written, set_of(w, arg(o, 0)));
-                w->writes_unknown |= !meets(w, set_of(w, arg(o, 0)), NULL);
-            }
+            bool writes = op_has(o, OPF_WRITES) && o->op != OP_ASYNC_COPY &&
+                          o->op != OP_TMA_LOAD && !looks;
+            if (is_ptr && writes)
+                see_write(w, arg(o, 0));
             if (is_ptr && op_has(o, OPF_READS))
-                merge(w, w->read, set_of(w, arg(o, 0)));
+                see_read(w, arg(o, 0), !writes);
         } else if (op_has(o, OPF_PURE)) {
             for (int i = 0; i < o->n_args; i++)
                 for (int k = 0; k < o->n_results; k++)
@@ -162,15 +197,19 @@ written_new(const Func *f)
     Arena *a = f->c->arena;
     int n = f->body->n_args;
     Written *w = NEW(a, Written);
-    *w = (Written){.n_words = (n + 63) / 64, .grew = true};
+    *w = (Written){.arena = a, .n_words = (n + 63) / 64, .grew = true};
     w->set = NEW_N(a, uint64_t, (size_t)f->n_vals *(size_t)w->n_words);
     w->written = NEW_N(a, uint64_t, w->n_words);
     w->read = NEW_N(a, uint64_t, w->n_words);
+    w->stored = NEW_N(a, uint64_t, w->n_words);
+    w->before = NEW_N(a, uint64_t, w->n_words);
     for (int i = 0; i < n; i++)
         if (f->body->args[i]->type->is_ptr)
             set_of(w, f->body->args[i])[i / 64] |= UINT64_C(1) << i % 64;
     while (w->grew) {
         w->grew = w->writes_unknown = false;
+        memset(w->stored, 0, (size_t)w->n_words * sizeof *w->stored);
+        memset(w->before, 0, (size_t)w->n_words * sizeof *w->before);
         walk_written(w, f->body);
     }
     return w;
@@ -205,11 +244,11 @@ written_origin(const Written *w, const Val *ptr)
 }
 
 void
-written_params(const Func *f, bool *written, bool *read)
+written_params(const Func *f, bool *written, bool *before)
 {
     const Written *w = written_new(f);
     for (int i = 0; i < f->body->n_args; i++) {
         written[i] = w->written[i / 64] >> i % 64 & 1;
-        read[i] = w->read[i / 64] >> i % 64 & 1;
+        before[i] = w->before[i / 64] >> i % 64 & 1;
     }
 }

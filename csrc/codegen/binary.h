@@ -9,7 +9,7 @@ typedef struct ParamAbi {
     Elem elem;
     bool is_ptr;
     bool is_written; /* the function may store through it */
-    bool is_read;    /* the function may load through it */
+    bool is_read;    /* the function may load what was there before the launch */
     int16_t slot;    /* leaf of the kernel's arguments that feeds it */
 } ParamAbi;
 

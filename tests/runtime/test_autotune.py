@@ -593,6 +593,37 @@ def test_nothing_is_timed():
             tegula.autotune(blocks(8, 4), [], do_bench=clock([]))(fits)[(1,)](x)
 
 
+def test_scratch_is_not_in_place():
+    @tegula.jit
+    def through(x, tmp, y, n, BLOCK: tl.constexpr):
+        for start in range(0, n, BLOCK):
+            i = start + tl.arange(0, BLOCK)
+            tl.store(tmp + i, tl.load(x + i, mask=i < n) + 1, mask=i < n)
+        tl.debug_barrier()
+        for start in range(0, n, BLOCK):
+            i = start + tl.arange(0, BLOCK)
+            tl.store(y + i, tl.load(tmp + i, mask=i < n) * 2, mask=i < n)
+
+    @tegula.jit
+    def sometimes(x, tmp, y, n, BLOCK: tl.constexpr):
+        i = tl.arange(0, BLOCK)
+        if n > 8:
+            tl.store(tmp + i, 1, mask=i < n)
+        tl.debug_barrier()
+        tl.store(tmp + i, tl.load(tmp + i, mask=i < n) + tl.load(x + i, mask=i < n))
+        tl.store(y + i, 0, mask=i < n)
+
+    x, tmp, y = (np.ones(32, np.float32) for _ in range(3))
+    tuned = tegula.autotune(blocks(16, 32), ["n"], do_bench=clock([1, 2]))(through)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tuned[(1,)](x, tmp, y, 32)
+    assert (y == 4).all()
+    tuned = tegula.autotune(blocks(32, 16), ["n"], do_bench=clock([1, 2]))(sometimes)
+    with pytest.warns(UserWarning, match=r"sometimes\(\) reads and writes 'tmp', and"):
+        tuned[(1,)](x, tmp, y, 32)
+
+
 def test_a_kernel_that_works_in_place():
     x = np.zeros(64, np.float32)
     tuned = tegula.autotune(blocks(16, 32), ["n"], do_bench=clock([1, 2] * 2))(plain)
