@@ -17,7 +17,7 @@ const size_t binary_ints[N_BINARY_INTS] = {
     offsetof(Binary, n_regs),    offsetof(Binary, n_spills),
     offsetof(Binary, blocks),    offsetof(Binary, grid),
     offsetof(Binary, asked),     offsetof(Binary, strips),
-    offsetof(Binary, n_lowered),
+    offsetof(Binary, n_lowered), offsetof(Binary, stack),
 };
 
 void **

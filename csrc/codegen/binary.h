@@ -82,6 +82,7 @@ typedef struct Binary {
         asked;   /* GRID_*: those in asked are in a launch's grid as they are in grid */
     int shared;  /* bytes of dynamic shared memory */
     int scratch; /* bytes of scratch one CPU program needs (64-byte aligned) */
+    int stack; /* bytes of stack that its code takes, without the functions of C it calls */
     int n_regs, n_spills; /* from ptxas; -1 unknown */
     int n_lowered; /* levels of optimisation that were tried below ptxas's own: it died */
     double ms[N_TIME]; /* this process's; all 0: read from disk */
@@ -105,7 +106,7 @@ typedef struct BinaryArray {
     size_t at, n; /* of the pointer and of the int that counts, in a Binary */
     size_t size;  /* bytes of an element */
 } BinaryArray;
-enum { N_BINARY_ARRAYS = 5, N_BINARY_INTS = 13 };
+enum { N_BINARY_ARRAYS = 5, N_BINARY_INTS = 14 };
 extern const BinaryArray binary_arrays[N_BINARY_ARRAYS];
 extern const size_t binary_ints[N_BINARY_INTS];
 /* Where they lie. */

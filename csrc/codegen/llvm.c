@@ -41,6 +41,7 @@ typedef struct Session {
     Ll l;
     char *diagnostic; /* first error LLVM reported, malloc'ed by it; or NULL */
     bool is_running;  /* inside LLVM; seen by session_drop only after a jump */
+    int64_t stack;    /* bytes of the frames of what was emitted */
 } Session;
 static _Thread_local Session *current; /* what this thread is working on */
 
@@ -122,11 +123,25 @@ __cxa_atexit(void (*fn)(void *), void *arg, void *library)
 
 /* ---- one module -------------------------------------------------------------------- */
 
+/* LLVM's C API tells the size of a frame in this warning alone; see ask_for_frames. */
+static void
+note_frame(Session *s, LLVMDiagnosticInfoRef d)
+{
+    char *text = LLVMGetDiagInfoDescription(d);
+    const char *size = strstr(text, "stack frame size (");
+    if (size)
+        s->stack += strtoll(strchr(size, '(') + 1, NULL, 10);
+    LLVMDisposeMessage(text);
+}
+
 static void
 on_diagnostic(LLVMDiagnosticInfoRef d, void *data)
 {
     Session *s = data;
-    if (LLVMGetDiagInfoSeverity(d) == LLVMDSError && !s->diagnostic)
+    LLVMDiagnosticSeverity severity = LLVMGetDiagInfoSeverity(d);
+    if (severity == LLVMDSWarning)
+        note_frame(s, d);
+    if (severity == LLVMDSError && !s->diagnostic)
         s->diagnostic = LLVMGetDiagInfoDescription(d);
 }
 
@@ -667,6 +682,15 @@ ll_finish(Ll *l, const char *passes, Binary *out)
     out->ms[TIME_LLVM] += clock_ms() - start;
 }
 
+/* Every function is warned of whose frame has more than 0 bytes. */
+static void
+ask_for_frames(Ll *l)
+{
+    for (Lv fn = LLVMGetFirstFunction(l->m); fn; fn = LLVMGetNextFunction(fn))
+        if (!LLVMIsDeclaration(fn))
+            ll_fn_attr(l, fn, "warn-stack-size", "0");
+}
+
 void
 ll_emit(Ll *l, LLVMCodeGenFileType kind, const char *stage, Binary *out)
 {
@@ -674,6 +698,8 @@ ll_emit(Ll *l, LLVMCodeGenFileType kind, const char *stage, Binary *out)
     LLVMMemoryBufferRef code = NULL;
     char *message = NULL;
     double start = clock_ms();
+    if (kind == LLVMObjectFile)
+        ask_for_frames(l);
     begin(s);
     bool bad = LLVMTargetMachineEmitToMemoryBuffer(l->tm, l->m, kind, &message, &code);
     s->is_running = false;
@@ -683,6 +709,7 @@ ll_emit(Ll *l, LLVMCodeGenFileType kind, const char *stage, Binary *out)
                                             LLVMGetBufferSize(code));
     LLVMDisposeMemoryBuffer(code);
     out->ms[TIME_LLVM] += clock_ms() - start;
+    out->stack = (int)MIN(s->stack, INT32_MAX);
     end(s);
     if (!kept)
         err_at(l->c, NULL, MEMORY);

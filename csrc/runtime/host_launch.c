@@ -246,6 +246,7 @@ host_run(Compiled *v, Call *c, const HostCode *code, const uint64_t *params,
                          .params = params,
                          .grid = g->dim,
                          .scratch_bytes = code->scratch,
+                         .stack_bytes = code->stack,
                          .n_threads = config->num_threads,
                          .stream_bytes = config->stream_bytes,
                          .stray = stray,
@@ -292,7 +293,7 @@ host_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
         return -1;
     if (v->trial)
         return trial_launch(v, c, params, g);
-    HostCode code = {v->jit, v->host, v->bin.scratch};
+    HostCode code = {v->jit, v->host, v->bin.scratch, v->bin.stack};
     if (!(c->opt.flags & OPT_BOUNDS))
         return host_run(v, c, &code, params, g, NULL);
     HostStray stray = {.loads_are_fine = false};

@@ -698,7 +698,7 @@ int host_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g);
 typedef struct HostCode {
     JitCode *jit;
     HostKernel *host;
-    int scratch; /* Binary.scratch */
+    int scratch, stack; /* Binary's */
 } HostCode;
 /* Runs it; stray: of code that checks bounds, else NULL. 0, or -1 with an exception. */
 int host_run(Compiled *v, Call *c, const HostCode *code, const uint64_t *params,

@@ -30,6 +30,12 @@
  * compared with that of a thread among many, which an earlier launch has measured: locks and lines that go to and
  * fro cost more than a few threads bring. Each launch that stays alone believes that number a little less.
  *
+ * A program's frame may be larger than what is left of its thread's stack, which Python lets have 32 KB. Such
+ * a launch has a thread of its own, and its caller waits and polls:
+ *
+ *     caller    pool_run      guest_wait: asks the poller, and writes down what it said
+ *     guest     guest_run     its poller reads that
+ *
  * After fork a child has the memory of the pool but none of its threads: the child's
  * handler forgets them, and the next run starts new ones. A job of another thread is half
  * done there, and stays so. One whose own caller forked, in a handler, ends (POLL_FORKED).
@@ -53,6 +59,11 @@ enum {
     CHUNKS_PER_THREAD = 16,
     CACHE_OF_CPU = 4 << 20,   /* of the last cache, that a CPU may count on */
     GUESSED_CACHE = 32 << 20, /* where nobody says how large the last one is */
+    SMALL_FRAME = 4 << 10,    /* fits in what launch() asks of every stack */
+    CALLS_STACK =
+        32 << 10, /* of the pool, of what a program calls, of handlers of signals */
+    WORKER_STACK = 8 << 20, /* address space; programs with more do without helpers */
+    OWN_STACK = 1 << 20,    /* of a thread for one launch, beside its frame */
 };
 
 typedef struct Job {
@@ -288,13 +299,25 @@ wake(Job *j, int n)
             pthread_cond_signal(&pool.wake);
 }
 
+static bool
+start_thread(pthread_t *t, size_t stack, void *(*fn)(void *), void *arg)
+{
+    pthread_attr_t attr;
+    if (pthread_attr_init(&attr))
+        return false;
+    bool ok = !pthread_attr_setstacksize(&attr, stack) &&
+              !pthread_create(t, &attr, fn, arg);
+    pthread_attr_destroy(&attr);
+    return ok;
+}
+
 /* Has the lock. Fewer threads than wanted is no error. */
 static void
 start_workers(int n)
 {
     while (pool.n_workers < n) {
         pthread_t t;
-        if (pthread_create(&t, NULL, worker, &pool.scratch[pool.n_workers + 1]))
+        if (!start_thread(&t, WORKER_STACK, worker, &pool.scratch[pool.n_workers + 1]))
             return;
         pthread_detach(t);
         pool.n_workers++;
@@ -470,17 +493,25 @@ is_orphan(const Job *j)
     return j->run.poller && j->run.poller->last == POLL_FORKED;
 }
 
+/* When who waits looks after signals again. */
+static struct timespec
+soon(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    t.tv_nsec += POLL_MS / 2 * 1000000L;
+    t.tv_sec += t.tv_nsec / 1000000000;
+    t.tv_nsec %= 1000000000;
+    return t;
+}
+
 /* Has the lock, and gives it back. The caller has nothing left to do, and the helpers have. */
 static void
 wait_for_helpers(Job *j)
 {
     HostRun *run = &j->run;
     while (j->n_left < j->n_joined) {
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += POLL_MS / 2 * 1000000L;
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
+        struct timespec until = soon();
         if (pthread_cond_timedwait(&pool.done, &pool.lock, &until) != ETIMEDOUT)
             continue;
         pthread_mutex_unlock(&pool.lock);
@@ -547,8 +578,8 @@ run_shared(Job *j, int64_t *program_ns)
     wait_for_helpers(j);
 }
 
-bool
-pool_run(const HostLaunch *launch, char err[ERR_TEXT])
+static bool
+run_here(const HostLaunch *launch, char err[ERR_TEXT])
 {
     const int32_t *grid = launch->grid;
     int64_t n = (int64_t)grid[0] * grid[1];
@@ -563,6 +594,8 @@ pool_run(const HostLaunch *launch, char err[ERR_TEXT])
         return true;
     int most = pool_threads(); /* the handlers of fork, before the first lock */
     int threads = launch->n_threads > 0 ? MIN(launch->n_threads, MAX_THREADS) : most;
+    if (launch->stack_bytes > WORKER_STACK - CALLS_STACK)
+        threads = 1;
     threads = (int)MIN(threads, n);
     *err = 0;
     int64_t unknown = 0;
@@ -605,4 +638,91 @@ pool_run(const HostLaunch *launch, char err[ERR_TEXT])
         free(own.at);
     }
     return !j.run.stop;
+}
+
+/* ---- stacks ---------------------------------------------------------------------------- */
+
+/* A launch on a thread of its own. */
+typedef struct Guest {
+    const HostLaunch *launch;
+    char *err;
+    bool is_ok;
+    int said; /* atomic: Polled, of the caller's poller */
+    pthread_mutex_t lock;
+    pthread_cond_t done;
+    bool is_done; /* under the lock */
+} Guest;
+
+/* Poller.ask */
+static Polled
+what_caller_said(void *data)
+{
+    Guest *g = data;
+    return (Polled)__atomic_load_n(&g->said, __ATOMIC_RELAXED);
+}
+
+static void *
+guest_run(void *arg)
+{
+    Guest *g = arg;
+    HostLaunch launch = *g->launch;
+    Poller poller = {.ask = what_caller_said, .data = g};
+    launch.poller = &poller;
+    g->is_ok = run_here(&launch, g->err);
+    pthread_mutex_lock(&g->lock);
+    g->is_done = true;
+    pthread_cond_signal(&g->done);
+    pthread_mutex_unlock(&g->lock);
+    return NULL;
+}
+
+/* False: this is a child, which has no guest. */
+static bool
+guest_wait(Guest *g)
+{
+    Poller *poller = g->launch->poller;
+    pthread_mutex_lock(&g->lock);
+    while (!g->is_done) {
+        struct timespec until = soon();
+        if (pthread_cond_timedwait(&g->done, &g->lock, &until) != ETIMEDOUT)
+            continue;
+        pthread_mutex_unlock(&g->lock);
+        poll_signals(poller, &(Pace){0});
+        if (poller && poller->last == POLL_FORKED)
+            return false;
+        if (poller)
+            __atomic_store_n(&g->said, (int)poller->last, __ATOMIC_RELAXED);
+        pthread_mutex_lock(&g->lock);
+    }
+    pthread_mutex_unlock(&g->lock);
+    return true;
+}
+
+static bool
+run_as_guest(const HostLaunch *launch, char err[ERR_TEXT])
+{
+    Guest g = {.launch = launch,
+               .err = err,
+               .lock = PTHREAD_MUTEX_INITIALIZER,
+               .done = PTHREAD_COND_INITIALIZER};
+    size_t stack = (size_t)launch->stack_bytes + OWN_STACK;
+    pthread_t t;
+    if (!start_thread(&t, stack, guest_run, &g)) {
+        snprintf(err, ERR_TEXT, "out of memory: %zu bytes for a stack", stack);
+        return false;
+    }
+    if (!guest_wait(&g)) {
+        *err = 0;
+        return false;
+    }
+    pthread_join(t, NULL);
+    return g.is_ok;
+}
+
+bool
+pool_run(const HostLaunch *launch, char err[ERR_TEXT])
+{
+    bool has_stack = launch->stack_bytes <= SMALL_FRAME ||
+                     stack_left() >= (size_t)launch->stack_bytes + CALLS_STACK;
+    return has_stack ? run_here(launch, err) : run_as_guest(launch, err);
 }

@@ -37,6 +37,7 @@ typedef struct HostLaunch {
     const uint64_t *params;
     const int32_t *grid;  /* 3 sides */
     int scratch_bytes;    /* of one program */
+    int stack_bytes;      /* Binary.stack */
     int n_threads;        /* 0: as many as CPUs this process may use */
     int64_t stream_bytes; /* see HostRun; 0: the machine's part of the last cache */
     const struct HostSpan *spans; /* the same; NULL: the code does not check */

@@ -113,6 +113,7 @@ compile(Compiled *v, const Call *c, Trial *t)
         return raise_error("TegulaError", err), -1;
     t->code.host = (HostKernel *)fn;
     t->code.scratch = bin.scratch;
+    t->code.stack = bin.stack;
     v->was_tried = true;
     return 0;
 }

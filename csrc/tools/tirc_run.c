@@ -146,7 +146,8 @@ run_host(Comp *c, Tirc *t, const Binary *b)
     HostLaunch launch = {.kernel = t->kernel,
                          .params = t->arg,
                          .grid = t->grid,
-                         .scratch_bytes = b->scratch};
+                         .scratch_bytes = b->scratch,
+                         .stack_bytes = b->stack};
     if (!pool_run(&launch, err))
         err_say(c, NULL, VALUE, "%s", err);
 }

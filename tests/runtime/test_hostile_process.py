@@ -43,6 +43,12 @@ def slow(x, y, B: tl.constexpr):  # to compile
     tl.store(y + i, v)
 
 
+@tegula.jit
+def in_order(x, y, N: tl.constexpr, STRIDE: tl.constexpr):  # frames of 100 KB
+    i = tl.program_id(0) * STRIDE + tl.arange(0, N)
+    tl.store(y + i, tl.sort(tl.load(x + i)))
+
+
 def run(dtype=np.float32, n=1000, B=128):
     x = np.arange(n).astype(dtype)
     y = np.zeros_like(x)
@@ -289,6 +295,52 @@ SCRIPTS = {
         run(np.int64)
         gc.collect()
         run(np.float64)
+    """,
+    "a program's frame is larger than its thread's stack": """
+        def work(k=0):
+            x = np.random.default_rng(k).random((5, 1 << 14), np.float32)
+            y = np.zeros_like(x)
+            for n in (1, 1, 5):
+                in_order[(n,)](x, y, N=1 << 14, STRIDE=1 << 14)
+                assert (y[:n] == np.sort(x[:n])).all()
+
+        threading.stack_size(128 << 10)
+        together(1, work)
+        together(3, work)
+    """,
+    "the main thread's stack is small": """
+        import resource
+
+        small = 160 << 10
+        limit, hard = resource.getrlimit(resource.RLIMIT_STACK)
+        if limit != small:
+            resource.setrlimit(resource.RLIMIT_STACK, (small, hard))
+            os.execv(sys.executable, [sys.executable, *sys.argv])
+        x = np.random.default_rng(0).random((1, 1 << 17), np.float32)
+        y = np.zeros_like(x)
+        in_order[(1,)](x, y, N=1 << 17, STRIDE=0)
+        assert (y == np.sort(x)).all()
+        child = []
+
+        def stop(*_):
+            raise KeyboardInterrupt
+
+        def fork(*_):
+            child.append(os.fork())
+            if child[-1]:
+                stop()
+
+        for handler in stop, fork:
+            signal.signal(signal.SIGALRM, handler)
+            signal.setitimer(signal.ITIMER_REAL, 0.3)
+            try:
+                in_order[(1 << 30,)](x, y, N=1 << 17, STRIDE=0)
+            except KeyboardInterrupt:
+                pass
+            except tegula.errors.TegulaError as e:
+                assert "forked" in str(e)
+                os._exit(7)
+        assert os.waitstatus_to_exitcode(os.waitpid(child[0], 0)[1]) == 7
     """,
     "another interpreter": """
         try:
