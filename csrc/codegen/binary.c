@@ -7,7 +7,8 @@
 #define ARRAY(name)                                                                    \
     {offsetof(Binary, name), offsetof(Binary, n_##name), sizeof *((Binary *)NULL)->name}
 const BinaryArray binary_arrays[N_BINARY_ARRAYS] = {
-    ARRAY(facts), ARRAY(params), ARRAY(maps), ARRAY(tests), ARRAY(host_ops),
+    ARRAY(facts), ARRAY(params),   ARRAY(maps),
+    ARRAY(tests), ARRAY(host_ops), ARRAY(tried),
 };
 
 const size_t binary_ints[N_BINARY_INTS] = {

@@ -59,6 +59,13 @@ typedef enum Time {
  * parameter a side, is in front of them where blocks are not BLOCKS_AS_PROGRAMS. */
 enum { MAX_SCRATCH_PARAMS = 2, GRID_PARAMS = 3 };
 
+/* The smallest tensor that was tried for a parameter: runtime/trial.c. */
+typedef struct Tried {
+    uint64_t bytes; /* without the empty ones */
+    uint16_t node;  /* of a launch */
+    bool is_empty;  /* one without elements was tried, too */
+} Tried;
+
 /* What a compile yields: plain malloc'ed data, so it outlives its Comp, is written to disk
  * and read back as it is. Immutable once published. */
 typedef struct Binary {
@@ -74,6 +81,8 @@ typedef struct Binary {
     HostValue *tests; /* what a launch of this code finds true, beside the facts */
     HostOp *host_ops;
     int n_maps, n_tests, n_host_ops;
+    Tried *tried; /* of the parameters that are pointers; none: it was not tried */
+    int n_tried;
     int num_warps, num_stages, num_ctas;
     int block_warps; /* of a thread block: num_warps, and those that bring data */
     int blocks;      /* BLOCKS_* */
@@ -106,7 +115,7 @@ typedef struct BinaryArray {
     size_t at, n; /* of the pointer and of the int that counts, in a Binary */
     size_t size;  /* bytes of an element */
 } BinaryArray;
-enum { N_BINARY_ARRAYS = 5, N_BINARY_INTS = 14 };
+enum { N_BINARY_ARRAYS = 6, N_BINARY_INTS = 14 };
 extern const BinaryArray binary_arrays[N_BINARY_ARRAYS];
 extern const size_t binary_ints[N_BINARY_INTS];
 /* Where they lie. */

@@ -448,6 +448,11 @@ attach(Call *c, Compiled *v)
         v->node[i] = node[slot];
         v->in_order &= v->node[i] == i;
     }
+    for (int i = 0; i < v->bin.n_tried; i++)
+        if (v->bin.tried[i].node >= c->n)
+            return PyErr_Format(PyExc_SystemError,
+                                "%s() has no argument that was tried", c->k->f->name),
+                   -1;
     return 0;
 }
 

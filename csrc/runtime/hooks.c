@@ -113,7 +113,8 @@ hooks_unload(const Compiled *v)
     PyObject *hook = Py_NewRef(v->st->unload_hook);
     PyObject *stages = PyList_New(0), *res = NULL;
     for (int i = 0; stages && i < v->bin.n_stages; i++) {
-        if (!strcmp(v->bin.stage[i].name, PLACES_STAGE)) /* nobody's but the report's */
+        if (!strcmp(v->bin.stage[i].name, PLACES_STAGE) || /* the report's alone */
+            !strcmp(v->bin.stage[i].name, TRIAL_STAGE))
             continue;
         list_take(&stages, PyUnicode_FromString(v->bin.stage[i].name));
     }

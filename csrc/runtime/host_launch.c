@@ -288,11 +288,8 @@ host_run(Compiled *v, Call *c, const HostCode *code, const uint64_t *params,
 int
 host_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
 {
-    /* Whoever listens to loads is told ahead of the first launch, though another code runs in it. */
-    if (!v->host && (!v->trial || v->st->load_hook != Py_None) && host_load(v))
+    if (!v->host && host_load(v))
         return -1;
-    if (v->trial)
-        return trial_launch(v, c, params, g);
     HostCode code = {v->jit, v->host, v->bin.scratch, v->bin.stack};
     if (!(c->opt.flags & OPT_BOUNDS))
         return host_run(v, c, &code, params, g, NULL);

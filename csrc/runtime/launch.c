@@ -128,14 +128,15 @@ grid_call(PyObject *fn, const Call *c, Grid *g)
 static int
 launch_elsewhere(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
 {
-    bool is_watched = c->opt.flags & (OPT_INTERPRET | OPT_BOUNDS) || v->trial ||
+    bool is_tried = trial_is_on(v, c),
+         is_watched = c->opt.flags & (OPT_INTERPRET | OPT_BOUNDS) || is_tried ||
                       v->bin.target.kind == TARGET_EMU;
     if (is_watched && (call_check_values(c) || strides_check(v, c)))
         return -1;
     if (c->opt.flags & OPT_INTERPRET)
         return interp_launch(v, c, params, g);
     switch (v->bin.target.kind) {
-    case TARGET_CPU: return host_launch(v, c, params, g);
+    case TARGET_CPU: return (is_tried ? trial_launch : host_launch)(v, c, params, g);
     case TARGET_EMU: return emu_launch(v, c, params, g);
     case TARGET_CUDA: return cuda_launch(v, c, params, g);
     }
@@ -154,7 +155,7 @@ launch_run(Compiled *v, Call *c, const Grid *g)
     if (v->bin.n_params)
         memcpy(v->last_params, params, (size_t)v->bin.n_params * sizeof *params);
     v->last_grid = *g;
-    bool is_plain = v->bin.target.kind == TARGET_CUDA && !v->trial &&
+    bool is_plain = v->bin.target.kind == TARGET_CUDA &&
                     !(c->opt.flags & (OPT_INTERPRET | OPT_BOUNDS));
     return is_plain ? cuda_launch(v, c, params, g) : launch_elsewhere(v, c, params, g);
 }

@@ -259,8 +259,10 @@ struct Compiled {
     char hash[65]; /* DiskKey.hash */
     char *symbol;  /* what @jit(repr=) calls it, malloc'ed; NULL: the function's name */
     PyObject *asm_;      /* dict of the stages, once asked for; owned or NULL */
-    struct Trial *trial; /* of code that is new: trial.c; NULL: it has run */
-    bool was_tried;      /* the code that checks was loaded: the unload hook is told */
+    struct Trial *trial; /* trial.c; NULL: no launch is tried any more */
+    bool
+        has_passed; /* with a Trial: only smaller tensors than Binary.tried's are tried */
+    bool was_tried; /* the code that checks was loaded: the unload hook is told */
     char *loads,
         *stores; /* of host code: the lines of its accesses: lines.c; malloc'ed or NULL */
     JitCode *jit; /* host code; NULL until the first launch */
@@ -678,12 +680,25 @@ typedef struct DiskKey {
 } DiskKey;
 
 /* ---- trial.c: the first launch of new code on a CPU ------------------------------------------------- */
-#define TRIAL_STAGE                                                                    \
-    "trial" /* of a Binary whose code has not run yet: the frontend's IR */
+#define TRIAL_STAGE "trial" /* of a Binary that may be tried: the frontend's IR */
 /* Is new code of these options to be tried? */
 bool trial_is_due(const Config *config, const Options *o);
 /* Gives v its Trial where its binary has the stage. 1, or -1 with an exception. */
 int trial_begin(Compiled *v, const DiskKey *disk);
+/* Is this launch to be tried? */
+static inline bool
+trial_is_on(const Compiled *v, const Call *c)
+{
+    if (!v->trial || !v->has_passed)
+        return v->trial;
+    const Tried *t = v->bin.tried, *end = t + v->bin.n_tried;
+    for (; t < end; t++) {
+        const Span *s = &c->span[t->node];
+        if (s->high - s->low < t->bytes && (s->high > s->low || !t->is_empty))
+            return !c->held;
+    }
+    return false;
+}
 int trial_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g);
 void trial_free(Compiled *v);
 

@@ -1,26 +1,30 @@
-/* trial: the first launch of new code on a CPU checks bounds.
+/* trial: the first launch of new code on a CPU checks bounds, and so do some with smaller tensors.
  *
  *     compile     the code, and with it the frontend's tile IR as text: TRIAL_STAGE
  *     launch 1    that text once more, as code that checks every access; it runs
  *                     a stray store, a stray load where no memory is    OutOfBoundsError
  *                     another stray load                                a warning, once a kernel
- *                     nothing                                           the stage goes, and
- *                                                                       the disk gets the code
- *     launch 2    the code
+ *                     nothing                                           the disk gets the code, with
+ *                                                                       the bytes of each tensor
+ *     launch 2    the code; or, where a tensor is smaller than any that was tried, as launch 1
  *
  * So a forgotten mask is an error with its line, and not the end of the process some time
  * later; and what is launched again and again is as fast as ever. A stray load is no error,
  * because libraries read past their ends, and use nothing of it.
  *
- * Code from the disk is not tried: it was, by whoever wrote it. What was compiled without a
- * launch (warmup) goes there with its stage, and whoever launches it first tries it.
+ * A kernel without a mask is right as long as its tensors are whole blocks: that is why a smaller one
+ * is looked at. A process does so SMALLER_LAUNCHES times a variant, so that sizes which go down
+ * step by step do not cost a trial each.
+ *
+ * Code from the disk was tried by whoever wrote it, and says how small its tensors were. What was compiled
+ * without a launch (warmup) says nothing, and whoever launches it first tries it.
  *
  * A launch whose number is 0, as the length of an empty array, may have met no access: what it
  * runs stays on trial for up to EMPTY_LAUNCHES such launches of the process. The disk has the
  * code by then, since a number may be 0 in all launches there are.
  *
  * Both codes are of one text, so the questions of the variant are those of the code that stays.
- * Other sizes than those of the first launch are not looked at: TEGULA_CHECK_BOUNDS=1 is for that.
+ * Other grids and larger numbers than those of the first launch are not looked at: TEGULA_CHECK_BOUNDS=1 is for that.
  */
 #include "codegen/host/calls.h"
 #include "runtime/aside.h"
@@ -28,7 +32,7 @@
 
 #include <stdlib.h>
 
-enum { EMPTY_LAUNCHES = 8 };
+enum { EMPTY_LAUNCHES = 8, SMALLER_LAUNCHES = 8 };
 
 typedef struct Trial {
     Binary bin; /* that checks */
@@ -37,6 +41,7 @@ typedef struct Trial {
     int n_running;   /* launches in it: threads */
     int n_compiling; /* of those, in compile(): they read the stage */
     int n_empty;     /* launches that may have met no access */
+    int n_passed;    /* launches without fault */
     bool is_over;
 } Trial;
 
@@ -55,6 +60,7 @@ trial_begin(Compiled *v, const DiskKey *disk)
     v->trial = calloc(1, sizeof *v->trial);
     if (!v->trial)
         return PyErr_NoMemory(), -1;
+    v->has_passed = v->bin.n_tried > 0;
     v->trial->disk = *disk;
     v->trial->disk.dir = disk->dir ? strdup(disk->dir) : NULL;
     return 1;
@@ -168,16 +174,67 @@ may_be_empty(const Compiled *v, const uint64_t *params)
     return false;
 }
 
+/* Room for how small tensors were, of which none was tried. False: no memory, or no tensors. */
+static bool
+make_tried(Compiled *v)
+{
+    Binary *b = &v->bin;
+    int n = 0;
+    for (int i = 0; i < b->n_params; i++)
+        n += b->params[i].is_ptr;
+    b->tried = n ? calloc((size_t)n, sizeof *b->tried) : NULL;
+    for (int i = 0; b->tried && i < b->n_params; i++)
+        if (b->params[i].is_ptr)
+            b->tried[b->n_tried++] = (Tried){.bytes = UINT64_MAX, .node = v->node[i]};
+    return b->tried;
+}
+
+/* Addresses in integers and capsules are not judged. */
+static bool
+is_judged(const Compiled *v, const Call *c)
+{
+    for (int i = 0; i < v->bin.n_tried; i++) {
+        PyObject *x = c->value[v->bin.tried[i].node];
+        if (x && PyLong_Check(x))
+            return false;
+    }
+    return !c->held;
+}
+
+/* Notes the tensors of a launch. Is any smaller than those before? */
+static bool
+note_sizes(Compiled *v, const Call *c)
+{
+    bool is_smaller = false;
+    for (int i = 0; is_judged(v, c) && i < v->bin.n_tried; i++) {
+        Tried *t = &v->bin.tried[i];
+        const Span *s = &c->span[t->node];
+        uint64_t bytes = s->high - s->low;
+        is_smaller |= bytes ? bytes < t->bytes : !t->is_empty;
+        t->is_empty |= !bytes;
+        t->bytes = bytes ? MIN(bytes, t->bytes) : t->bytes;
+    }
+    return is_smaller;
+}
+
 /* The code has run without fault: it may stay. */
 static void
-pass(Compiled *v, Trial *t, const uint64_t *params)
+pass(Compiled *v, const Call *c, Trial *t, const uint64_t *params)
 {
-    bool is_first = binary_stage(&v->bin, TRIAL_STAGE);
-    binary_remove(&v->bin, TRIAL_STAGE);
-    if (is_first && t->disk.dir)
+    bool may_have_met_none = may_be_empty(v, params) && ++t->n_empty < EMPTY_LAUNCHES,
+         is_first = !t->n_passed++ && !v->has_passed,
+         has_tensors = v->bin.n_tried || make_tried(v),
+         is_news = (!may_have_met_none && note_sizes(v, c)) || is_first,
+         is_over = !may_have_met_none &&
+                   (!has_tensors || t->n_passed > SMALLER_LAUNCHES);
+    v->has_passed |= !may_have_met_none;
+    if (!has_tensors)
+        binary_remove(&v->bin, TRIAL_STAGE);
+    if (is_news && t->disk.dir)
         disk_store(&v->st->config, &t->disk, v->kernel->f->name, &v->bin);
-    if (may_be_empty(v, params) && ++t->n_empty < EMPTY_LAUNCHES)
+    if (!is_over)
         return;
+    binary_remove(&v->bin, TRIAL_STAGE);
     t->is_over = true;
     v->trial = NULL;
 }
@@ -187,16 +244,21 @@ trial_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
 {
     Trial *t = v->trial;
     HostStray stray = {.loads_are_fine = true};
-    if (binary_stage(&v->bin, TRIAL_STAGE) && warn_same(v, g))
-        return -1;
+    if (!t) /* over, by what Python has done since it was on */
+        return host_launch(v, c, params, g);
     t->n_running++; /* under the GIL, as all here but the run */
-    int r = t->code.jit ? 0 : compile(v, c, t);
+    int r = t->n_passed || v->has_passed ? 0 : warn_same(v, g);
+    /* Whoever listens to loads is told ahead of the first launch, though another code runs in it. */
+    if (!r && !v->host && v->st->load_hook != Py_None)
+        r = host_load(v);
+    if (!r && !t->code.jit)
+        r = compile(v, c, t);
     if (!r)
         r = host_run(v, c, &t->code, params, g, &stray);
     if (!r && stray.is_noted && stray.note.param >= 0)
         r = warn(v, c, &stray);
     if (!r && !t->is_over && !t->n_compiling)
-        pass(v, t, params);
+        pass(v, c, t, params);
     if (!--t->n_running && t->is_over)
         drop_trial(t);
     return r;
