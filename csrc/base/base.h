@@ -147,6 +147,8 @@ uint64_t bytes_there(uint64_t address, uint64_t n);
 
 /* ---- stack.c --------------------------------------------------------------------- */
 size_t stack_left(void); /* bytes of this thread's stack; SIZE_MAX: unknown */
+/* Starts a thread with so many bytes of stack. False: no memory. */
+bool stack_thread(pthread_t *t, size_t bytes, void *(*fn)(void *), void *data);
 /* That of the process's first thread, which no other thread's ever is in. False: unknown. */
 bool stack_of_first_thread(char **low, char **high);
 

@@ -63,6 +63,18 @@ ask(const char *here, Bounds *b)
     pthread_attr_destroy(&attr);
 }
 
+bool
+stack_thread(pthread_t *t, size_t bytes, void *(*fn)(void *), void *data)
+{
+    pthread_attr_t attr;
+    if (pthread_attr_init(&attr))
+        return false;
+    bool ok = !pthread_attr_setstacksize(&attr, bytes) &&
+              !pthread_create(t, &attr, fn, data);
+    pthread_attr_destroy(&attr);
+    return ok;
+}
+
 size_t
 stack_left(void)
 {

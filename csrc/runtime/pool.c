@@ -299,25 +299,13 @@ wake(Job *j, int n)
             pthread_cond_signal(&pool.wake);
 }
 
-static bool
-start_thread(pthread_t *t, size_t stack, void *(*fn)(void *), void *arg)
-{
-    pthread_attr_t attr;
-    if (pthread_attr_init(&attr))
-        return false;
-    bool ok = !pthread_attr_setstacksize(&attr, stack) &&
-              !pthread_create(t, &attr, fn, arg);
-    pthread_attr_destroy(&attr);
-    return ok;
-}
-
 /* Has the lock. Fewer threads than wanted is no error. */
 static void
 start_workers(int n)
 {
     while (pool.n_workers < n) {
         pthread_t t;
-        if (!start_thread(&t, WORKER_STACK, worker, &pool.scratch[pool.n_workers + 1]))
+        if (!stack_thread(&t, WORKER_STACK, worker, &pool.scratch[pool.n_workers + 1]))
             return;
         pthread_detach(t);
         pool.n_workers++;
@@ -707,7 +695,7 @@ run_as_guest(const HostLaunch *launch, char err[ERR_TEXT])
                .done = PTHREAD_COND_INITIALIZER};
     size_t stack = (size_t)launch->stack_bytes + OWN_STACK;
     pthread_t t;
-    if (!start_thread(&t, stack, guest_run, &g)) {
+    if (!stack_thread(&t, stack, guest_run, &g)) {
         snprintf(err, ERR_TEXT, "out of memory: %zu bytes for a stack", stack);
         return false;
     }

@@ -17,6 +17,7 @@ import tegula
 
 HEAD = """
 import faulthandler, gc, os, signal, sys, threading, time
+from pathlib import Path
 import numpy as np
 import tegula
 import tegula.language as tl
@@ -308,6 +309,25 @@ SCRIPTS = {
         together(1, work)
         together(3, work)
     """,
+    "a deep expression in a thread with a small stack": """
+        Path("deep.py").write_text(
+            "import tegula, tegula.language as tl\\n"
+            "@tegula.jit\\n"
+            "def deep(x):\\n"
+            "    tl.store(x, " + "(" * 90 + "tl.load(x)" + "+1)" * 90 + ")\\n"
+            "flat = tegula.jit(lambda x: tl.store(x, " + "(" * 90 + "1" + ")" * 90 + "))"
+        )
+        sys.path.insert(0, ".")
+        import deep
+
+        def work(k):
+            x = np.zeros(1, np.float32)
+            (deep.deep if k else deep.flat)[(1,)](x)
+            assert x[0] == (90 if k else 1)
+
+        threading.stack_size(96 << 10)
+        together(2, work)
+    """,
     "the main thread's stack is small": """
         import resource
 
@@ -374,6 +394,7 @@ def test_process_lives(what: str, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, file],
         env=env,
+        cwd=tmp_path,
         capture_output=True,
         text=True,
         timeout=600,

@@ -13,6 +13,7 @@
  * another text may have the same name by then. What nobody has told it is asked of it later.
  */
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -304,21 +305,63 @@ join_lines(PyObject *lines, Py_ssize_t first, Py_ssize_t end)
     return res;
 }
 
-/* compile(text, file, "exec", AST_ONLY, True): new ref, or NULL with an exception.
+/* CPython's parser asks nobody for stack: 80 parentheses take 60 KB, and what it lets pass up to 2 MB. */
+enum { PARSER_STACK = 2 << 20, PARSER_OWN_STACK = 16 << 20 };
+
+typedef struct Parse {
+    PyObject *builtins, *text;
+    const char *file;
+    PyObject *tree;                 /* NULL with an exception: */
+    PyObject *type, *value, *trace; /* in a thread of its own */
+} Parse;
+
+/* compile(text, file, "exec", AST_ONLY, True).
  *
  * In CPython 3.11 and 3.12 threads that build syntax trees count their depth in one place;
  * where a collection of garbage lets another thread in, the tree ends in this SystemError
  * (python/cpython issue 106905). Once more it goes well. */
+static void
+parse_here(Parse *p)
+{
+    for (int i = 0;; i++) {
+        p->tree = PyObject_CallMethod(p->builtins, "compile", "OssiO", p->text, p->file,
+                                      "exec", AST_ONLY, Py_True);
+        if (p->tree || i == 20 || !PyErr_ExceptionMatches(PyExc_SystemError))
+            return;
+        PyErr_Clear();
+    }
+}
+
+static void *
+parse_in_thread(void *data)
+{
+    Parse *p = data;
+    PyGILState_STATE was = PyGILState_Ensure();
+    parse_here(p);
+    PyErr_Fetch(&p->type, &p->value, &p->trace);
+    PyGILState_Release(was);
+    return NULL;
+}
+
+/* The tree of the text: new ref, or NULL with an exception. */
 static PyObject *
 compile_ast(PyObject *builtins, PyObject *text, const char *file)
 {
-    for (int i = 0;; i++) {
-        PyObject *tree = PyObject_CallMethod(builtins, "compile", "OssiO", text, file,
-                                             "exec", AST_ONLY, Py_True);
-        if (tree || i == 20 || !PyErr_ExceptionMatches(PyExc_SystemError))
-            return tree;
-        PyErr_Clear();
+    Parse p = {.builtins = builtins, .text = text, .file = file};
+    if (stack_left() >= PARSER_STACK) {
+        parse_here(&p);
+        return p.tree;
     }
+    pthread_t t;
+    PyThreadState *thread = PyEval_SaveThread();
+    bool ok = stack_thread(&t, PARSER_OWN_STACK, parse_in_thread, &p);
+    if (ok)
+        pthread_join(t, NULL);
+    PyEval_RestoreThread(thread);
+    if (!ok)
+        return PyErr_NoMemory();
+    PyErr_Restore(p.type, p.value, p.trace);
+    return p.tree;
 }
 
 /* The FunctionDef in text, whose first line is `first` of its file: new ref; NULL with an
@@ -574,8 +617,7 @@ parse_lambda(FeFunction *f, PyObject *code, PyObject *lines)
     PyObject *builtins = PyImport_ImportModule("builtins");
     int res = -1;
     if (text && builtins)
-        tree = PyObject_CallMethod(builtins, "compile", "OssiO", text, f->file, "exec",
-                                   AST_ONLY, Py_True);
+        tree = compile_ast(builtins, text, f->file);
     node = tree ? find_lambda(tree, code, f->first_line) : NULL;
     if (node) {
         PyObject *source = join_lines(lines, f->first_line - 1,
