@@ -586,7 +586,7 @@ make_variant(Call *c, Target target, FeCaptures *captures, FeCaptures *quiet,
 {
     Making m;
     Options o = call_options(c, target);
-    if (check_limits(c, &o) || making_begin(&m, c, o))
+    if (call_leave(c) || check_limits(c, &o) || making_begin(&m, c, o))
         return NULL;
     m.env.captures = captures;
     m.env.quiet = quiet;

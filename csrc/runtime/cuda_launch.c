@@ -374,11 +374,12 @@ cuda_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
 {
     State *st = v->st;
     int device = device_of(st, c);
-    if (device < 0 || (!(v->prepared >> device & 1) && cuda_load(v, device)) ||
+    bool is_new = device >= 0 && !(v->prepared >> device & 1);
+    if (device < 0 || (is_new && (call_leave(c) || cuda_load(v, device))) ||
         check_grid(v, g))
         return -1;
     void *stream = NULL;
-    if (stream_of(st, c, &stream))
+    if (stream_of(st, c, &stream) || call_has_moved(c))
         return -1;
     void *pointers[MAX_NODES + MAX_MAPS + GRID_PARAMS + MAX_SCRATCH_PARAMS];
     _Alignas(64) TensorMap maps[MAX_MAPS];

@@ -262,8 +262,10 @@ host_run(Compiled *v, Call *c, const HostCode *code, const uint64_t *params,
     }
     Printed printed;
     Away away = {.printed = prints(v) ? &printed : NULL};
-    if (away.printed && printed_begin(&printed, true))
+    if (away.printed && (call_leave(c) || printed_begin(&printed, true)))
         return -1;
+    if (call_has_moved(c))
+        return away.printed ? printed_end(&printed, -1) : -1;
     launch.out = away.printed ? printed.out : NULL;
     crash_install();
     crash_launched(v->kernel->f->name);
@@ -288,7 +290,7 @@ host_run(Compiled *v, Call *c, const HostCode *code, const uint64_t *params,
 int
 host_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
 {
-    if (!v->host && host_load(v))
+    if (!v->host && (call_leave(c) || host_load(v)))
         return -1;
     HostCode code = {v->jit, v->host, v->bin.scratch, v->bin.stack};
     if (!(c->opt.flags & OPT_BOUNDS))
@@ -338,6 +340,8 @@ emu_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
     Printed printed;
     if (printed_begin(&printed, true))
         return -1;
+    if (call_has_moved(c))
+        return printed_end(&printed, -1);
     run.out = printed.out;
     Away away = {PyEval_SaveThread(), &printed};
     Poller poller = {.ask = ask_python, .data = &away};

@@ -140,7 +140,12 @@ interp_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
     s->tell_access = tell_access;
     s->data = &r;
     s->text = binary_stage(&v->bin, "interp")->data;
-    int ended = printed_end(&printed, session_run(s));
+    int ended = -1;
+    if (call_has_moved(c))
+        free(s);
+    else
+        ended = session_run(s);
+    ended = printed_end(&printed, ended);
     comp_done(&comp);
     return ended;
 }

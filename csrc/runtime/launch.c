@@ -131,7 +131,7 @@ launch_elsewhere(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
     bool is_tried = trial_is_on(v, c),
          is_watched = c->opt.flags & (OPT_INTERPRET | OPT_BOUNDS) || is_tried ||
                       v->bin.target.kind == TARGET_EMU;
-    if (is_watched && (call_check_values(c) || strides_check(v, c)))
+    if (is_watched && (call_leave(c) || call_check_values(c) || strides_check(v, c)))
         return -1;
     if (c->opt.flags & OPT_INTERPRET)
         return interp_launch(v, c, params, g);
@@ -166,7 +166,7 @@ launch_hooked(Compiled *v, Call *c, const Grid *g)
 {
     if (!g->dim[0] || !g->dim[1] || !g->dim[2])
         return 0;
-    PyObject *after = hooks_enter(v, c, g);
+    PyObject *after = call_leave(c) ? NULL : hooks_enter(v, c, g);
     if (!after)
         return -1;
     if (!launch_run(v, c, g))

@@ -147,6 +147,11 @@ typedef struct Call {
     /* The capsules that __dlpack__ gave, a list, owned: the memory may be theirs. NULL:
      * no tensor is of kind SET_DLPACK. call_done lets go of it. */
     PyObject *held;
+    /* Python code has run behind nodes, or may have: a list, owned, of what the first n_pinned of
+     * them borrow. Their addresses are compared again before the launch. NULL: none has. */
+    PyObject *pinned;
+    int n_pinned;
+    bool has_left; /* it was not the reading of arguments alone */
     Grid grid; /* has_grid: of the launch, as a miss computes it before it compiles */
     bool has_grid;
     unsigned grid_facts;  /* GRID_* that hold; none: not known */
@@ -446,7 +451,9 @@ call_begin(Call *c, Kernel *k, bool types_only)
     c->api = NULL;
     c->tensor = NULL;
     c->stream = NULL;
-    c->held = NULL;
+    c->held = c->pinned = NULL;
+    c->n_pinned = 0;
+    c->has_left = false;
     c->has_grid = false;
     c->grid_facts = 0;
     c->n = 0;
@@ -457,7 +464,9 @@ call_done(Call *c)
 {
     if (c->held)
         capsule_drop(c->held);
-    c->held = NULL;
+    if (c->pinned)
+        capsule_drop(c->pinned);
+    c->held = c->pinned = NULL;
 }
 /* Fills c->arg and c->opt. kwnames may be NULL. 0, or -1 with an exception. */
 int call_bind_names(Call *c, PyObject *const *args, Py_ssize_t n_args,
@@ -486,6 +495,16 @@ int call_classify(Call *c, int i);
 /* 0, or -1 with an exception: the memory of a tensor is not its value. On the way to a variant,
  * and where a launch is watched. */
 int call_check_values(const Call *c);
+/* Python code is about to run behind the nodes there are: hooks, a compile, warnings. 0, or -1 with
+ * an exception. */
+int call_leave(Call *c);
+/* 0, or -1 with an exception: such code has moved or shrunk the memory of a tensor. */
+int call_check_places(const Call *c);
+static inline int
+call_has_moved(const Call *c)
+{
+    return c->pinned ? call_check_places(c) : 0;
+}
 /* The meta-parameters a grid function gets: new dict of parameter name -> argument. */
 PyObject *call_meta(const Call *c);
 /* After binding. The target as it was asked for: which GPU that is follows from the place. */

@@ -348,6 +348,71 @@ call_check_values(const Call *c)
     return 0;
 }
 
+static int
+pin(Call *c)
+{
+    if (!c->pinned && !(c->pinned = PyList_New(0)))
+        return -1;
+    for (; c->n_pinned < c->n; c->n_pinned++) {
+        PyObject *x = c->value[c->n_pinned];
+        if (x && PyList_Append(c->pinned, x))
+            return -1;
+    }
+    return 0;
+}
+
+int
+call_leave(Call *c)
+{
+    c->has_left = true;
+    return pin(c);
+}
+
+/* Is x read by code in Python? By C: nothing can happen meanwhile. A capsule keeps its memory. */
+static bool
+is_read_by(const Setter *s, bool by_python)
+{
+    switch (s->kind) {
+    case SET_NUMPY: return !by_python;
+    case SET_EXCHANGE: return !by_python && s->api->dltensor_from_py_object_no_sync;
+    case SET_CUDA_INTERFACE:
+    case SET_DATA_PTR:
+    case SET_ARRAY_INTERFACE: return by_python;
+    default: return false;
+    }
+}
+
+static int
+check_place(const Call *c, int i, bool by_python)
+{
+    PyObject *x = code_kind(c->code[i]) == NODE_POINTER ? c->value[i] : NULL;
+    Setter *s = x && !PyLong_Check(x) ? setter_of(c->k->st, x) : NULL;
+    Tensor t;
+    if (!s || !is_read_by(s, by_python))
+        return PyErr_Occurred() ? -1 : 0;
+    if (tensor_read(c->k->st, s, x, &t))
+        return -1;
+    const Span *was = &c->span[i];
+    if (t.address == c->bits[i] && t.span.low <= was->low && t.span.high >= was->high)
+        return 0;
+    return PyErr_Format(
+               PyExc_RuntimeError,
+               "the memory of argument '%U' was moved or resized while %s() was "
+               "launched: by a hook, by another argument, or by another thread",
+               c->k->names[cache_param_of_node(c, i)], c->k->f->name),
+           -1;
+}
+
+int
+call_check_places(const Call *c)
+{
+    for (int by_python = c->has_left; by_python >= 0; by_python--)
+        for (int i = 0; i < c->n; i++)
+            if (check_place(c, i, by_python))
+                return -1;
+    return 0;
+}
+
 /* Keeps a capsule for the launch; takes it for itself. 0, or -1 with an exception. */
 static int
 hold(Call *c, PyObject *capsule)
@@ -536,12 +601,24 @@ instead_of(PyObject *x)
     return "";
 }
 
+/* Does it take methods of a class to read what s is of? NumPy's scalars have none. */
+static bool
+may_run_python(const Setter *s)
+{
+    static const bool may[SET_UNKNOWN + 1] = {
+        [SET_CUDA_INTERFACE] = true,  [SET_DATA_PTR] = true, [SET_DLPACK] = true,
+        [SET_ARRAY_INTERFACE] = true, [SET_INDEX] = true,    [SET_REAL] = true};
+    return may[s->kind] && PyType_GetFlags(s->type) & Py_TPFLAGS_HEAPTYPE;
+}
+
 int
 call_argument(Call *c, const FeParam *p, PyObject *x)
 {
     if (c->n >= MAX_NODES)
         return call_too_many();
     Setter *s = setter_of(c->k->st, x);
+    if (s && may_run_python(s) && (pin(c) || !(s = setter_of(c->k->st, x))))
+        return -1;
     if (!s)
         return -1;
     if (s->is_quick && !p->has_type)
@@ -637,5 +714,5 @@ call_nodes(Call *c)
     }
     if (c->place.type)
         call_note_sharing(c);
-    return 0;
+    return call_has_moved(c);
 }

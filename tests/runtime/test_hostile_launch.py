@@ -1,4 +1,5 @@
-"""The n-th allocation of a compile fails, for every n until the compile succeeds."""
+"""The n-th allocation of a compile fails, for every n until the compile succeeds; and what
+Python code does in the midst of a launch."""
 
 from __future__ import annotations
 
@@ -139,3 +140,100 @@ def test_a_grid_that_empties_itself():
     grid = [Side(), 1, 1]
     with pytest.raises(IndexError):
         takes_constant[grid](np.zeros(1, np.int32), 1)
+
+
+@pytest.fixture
+def hooks():
+    with tegula.knobs.runtime.scope(), tegula.knobs.cache.scope():
+        tegula.knobs.cache.dir = ""
+        yield tegula.knobs.runtime
+
+
+def moving():
+    @tegula.jit
+    def copy(x, y, n, B: tl.constexpr):
+        i = tl.arange(0, B)
+        tl.store(y + i, tl.load(x + i, i < n), i < n)
+
+    return copy
+
+
+def resize(x):
+    x.resize(1 << 20, refcheck=False)
+
+
+@pytest.mark.parametrize("target", ["cpu", "emu:sm_80", "interpreter"])
+@pytest.mark.parametrize("how", ["launch hook", "compile hook", "load hook"])
+def test_a_hook_that_moves_a_tensor(hooks, how, target):
+    hooks.interpret = target == "interpreter"
+    hooks.target = target if target.startswith("emu") else None
+    copy, x, y = moving(), np.ones(256, np.float32), np.zeros(256, np.float32)
+    moves = []
+
+    def hook(*_, **__):
+        if not moves:
+            moves.append(resize(y))
+
+    if how == "launch hook":
+        copy[(1,)](x, y, 256, B=256)
+        hooks.launch_enter_hook.add(hook)
+    elif how == "compile hook":
+        hooks.jit_cache_hook = hook
+    else:
+        hooks.kernel_load_start_hook.add(hook)
+    if how == "load hook" and target == "interpreter":
+        return  # it loads nothing
+    with pytest.raises(RuntimeError, match="memory of argument 'y' was moved"):
+        copy[(1,)](x, y, 256, B=256)
+    y[:] = 0
+    copy[(1,)](x, y, 256, B=256)
+    assert y[:256].all() and not y[256:].any()
+
+
+def test_a_hook_that_moves_a_tensor_of_torch(hooks):
+    torch = pytest.importorskip("torch")
+    copy, x, y = moving(), torch.ones(256), torch.zeros(256)
+    copy[(1,)](x, y, 256, B=256)
+    hooks.launch_enter_hook.add(lambda _: y.set_(torch.zeros(4)))
+    with pytest.raises(RuntimeError, match="memory of argument 'y' was moved"):
+        copy[(1,)](x, y, 256, B=256)
+
+
+class Moves:
+    """An argument whose method, when it is read, moves the memory of another one."""
+
+    def __init__(self, moves, x):
+        self.moves, self.x = moves, x
+
+    def __index__(self):
+        self.moves()
+        return 256
+
+    def __dlpack_device__(self):
+        return self.x.__dlpack_device__()
+
+    def __dlpack__(self, **options):
+        self.moves()
+        return self.x.__dlpack__(**options)
+
+
+@pytest.mark.parametrize("how", ["integer", "tensor", "base of a descriptor"])
+def test_an_argument_that_moves_another(hooks, how):
+    @tegula.jit
+    def copy(y, x, n, B: tl.constexpr, IS_DESCRIPTOR: tl.constexpr):
+        i = tl.arange(0, B)
+        if IS_DESCRIPTOR:
+            y.store([0], tl.load(x + i, i < n))
+        else:
+            tl.store(y + i, tl.load(x + i, i < n), i < n)
+
+    x, y = np.ones(256, np.float32), np.zeros(256, np.float32)
+    if how == "integer":
+        args = y, x, Moves(lambda: resize(y), x)
+    elif how == "tensor":
+        args = y, Moves(lambda: resize(y), x), 256
+    else:
+        y = tegula.tools.tensor_descriptor.TensorDescriptor.from_tensor(y, [256])
+        args = y, Moves(lambda: resize(y.base), x), 256
+    with pytest.raises(RuntimeError, match="memory of argument 'y' was moved"):
+        copy[(1,)](*args, B=256, IS_DESCRIPTOR=how.startswith("base"))

@@ -160,6 +160,10 @@ def full(value, dtype=torch.float32):
     return torch.full((64,), value, dtype=dtype).as_subclass(Counted)
 x, y, z = full(1), full(2), full(3, torch.int32)
 add[(1,)](x, z, x, 64, B=64)
+# A launch that compiles or loads asks again, whether its tensors are where they were.
+for _ in range(2):
+    add[(1,)](x, y, y, 64, B=64)
+    add[(1,)](z, y, y, 64, B=64)
 asked.clear()
 for _ in range(3):
     add[(1,)](x, y, y, 64, B=64)
@@ -167,7 +171,11 @@ for _ in range(3):
 assert not asked, asked
 wide = full(1, torch.float64)
 add[(1,)](wide, y, y, 64, B=64)
-assert asked == [id(wide)], asked
+assert asked[0] == id(wide), asked
+add[(1,)](wide, y, y, 64, B=64)
+asked.clear()
+add[(1,)](wide, y, y, 64, B=64)
+assert not asked, asked
 """
 
 
