@@ -16,6 +16,9 @@
  * children follow, then the children. Leaves (all nodes but those) are the slots of
  * Func.facts and the leaves of ArgSpec, in this order.
  *
+ * This is one file, as each struct here has a part in every launch, and each file of the folder reads
+ * most of them.
+ *
  * Everything here runs with the GIL held, which is also what guards the tables; it is let go
  * where code is generated and where a grid runs.
  */
