@@ -3,7 +3,8 @@
  *     compile     the code, and with it the frontend's tile IR as text: TRIAL_STAGE
  *     launch 1    that text once more, as code that checks every access; it runs
  *                     a stray store, a stray load where no memory is    OutOfBoundsError
- *                     another stray load                                a warning, once a kernel
+ *                     another stray load                                a warning, once a kernel; the
+ *                                                                       disk gets the code
  *                     nothing                                           the disk gets the code, with
  *                                                                       the bytes of each tensor
  *     launch 2    the code; or, where a tensor is smaller than any that was tried, as launch 1
@@ -17,7 +18,8 @@
  * step by step do not cost a trial each.
  *
  * Code from the disk was tried by whoever wrote it, and says how small its tensors were. What was compiled
- * without a launch (warmup) says nothing, and whoever launches it first tries it.
+ * without a launch (warmup) says nothing, and whoever launches it first tries it. So it is with what strays: whose
+ * program runs again may have missed the warning, and gets it again.
  *
  * A launch whose number is 0, as the length of an empty array, may have met no access: what it
  * runs stays on trial for up to EMPTY_LAUNCHES such launches of the process. The disk has the
@@ -42,7 +44,7 @@ typedef struct Trial {
     int n_compiling; /* of those, in compile(): they read the stage */
     int n_empty;     /* launches that may have met no access */
     int n_passed;    /* launches without fault */
-    bool is_over;
+    bool is_over, has_strayed;
 } Trial;
 
 bool
@@ -217,21 +219,30 @@ note_sizes(Compiled *v, const Call *c)
     return is_smaller;
 }
 
+static void
+keep(const Compiled *v, const Trial *t)
+{
+    if (t->disk.dir)
+        disk_store(&v->st->config, &t->disk, v->kernel->f->name, &v->bin);
+}
+
 /* The code has run without fault: it may stay. */
 static void
 pass(Compiled *v, const Call *c, Trial *t, const uint64_t *params)
 {
     bool may_have_met_none = may_be_empty(v, params) && ++t->n_empty < EMPTY_LAUNCHES,
-         is_first = !t->n_passed++ && !v->has_passed,
-         has_tensors = v->bin.n_tried || make_tried(v),
+         is_first = !t->n_passed++ && !v->has_passed;
+    if (is_first && t->has_strayed)
+        keep(v, t); /* as what nobody has tried */
+    bool has_tensors = v->bin.n_tried || make_tried(v),
          is_news = (!may_have_met_none && note_sizes(v, c)) || is_first,
          is_over = !may_have_met_none &&
                    (!has_tensors || t->n_passed > SMALLER_LAUNCHES);
     v->has_passed |= !may_have_met_none;
     if (!has_tensors)
         binary_remove(&v->bin, TRIAL_STAGE);
-    if (is_news && t->disk.dir)
-        disk_store(&v->st->config, &t->disk, v->kernel->f->name, &v->bin);
+    if (is_news && !t->has_strayed)
+        keep(v, t);
     if (!is_over)
         return;
     binary_remove(&v->bin, TRIAL_STAGE);
@@ -257,6 +268,7 @@ trial_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
         r = host_run(v, c, &t->code, params, g, &stray);
     if (!r && stray.is_noted && stray.note.param >= 0)
         r = warn(v, c, &stray);
+    t->has_strayed |= stray.is_noted;
     if (!r && !t->is_over && !t->n_compiling)
         pass(v, c, t, params);
     if (!--t->n_running && t->is_over)

@@ -107,6 +107,38 @@ def test_a_stray_load_is_a_warning_once():
         copy[(1,)](short, y, 1000, BLOCK=2048)  # another variant, the same kernel
 
 
+STRAY = """
+import sys
+
+import numpy as np
+
+import tegula
+import tegula.language as tl
+
+@tegula.jit
+def copy(x, y, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(y + i, tl.load(x + i))
+
+n = int(sys.argv[1])
+for _ in range(2):
+    copy[(1,)](np.ones(n, np.float32), np.zeros(1024, np.float32), BLOCK=1024)
+"""
+
+
+def test_a_stray_load_is_a_warning_in_each_process(tmp_path):
+    """Though the disk has the code: a notebook that is run again still has the mistake."""
+    script = tmp_path / "script.py"
+    script.write_text(STRAY)
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    env |= {"TEGULA_CACHE_DIR": str(tmp_path / "cache")}
+    for n, expected in ((1000, 1), (1000, 1), (1024, 0), (1000, 1), (1000, 1)):
+        command = [sys.executable, str(script), str(n)]
+        done = subprocess.run(command, env=env, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert done.stderr.count("UserWarning: ") == expected, done.stderr
+
+
 def test_a_stray_load_where_no_memory_is_is_an_error():
     copy, y = make(), np.zeros(1 << 16, np.float32)
     with pytest.raises(OutOfBoundsError, match="load of element -"):
